@@ -1,0 +1,90 @@
+/*
+ * Where kernels run. A backend is one processing element (PE) of a world of several: a simulated GPU or a real one.
+ * Everything above (Python, the command line, examples) is written once against this interface.
+ *
+ * Device pointers are plain 64-bit addresses. All calls on one backend come from one thread, except that a stream's
+ * work proceeds by itself. Sizes are bytes throughout.
+ */
+#ifndef INTARSIA_BACKEND_H
+#define INTARSIA_BACKEND_H
+
+#include "intarsia/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct its_backend its_backend;
+typedef struct its_loaded its_loaded;     /* a module loaded into a backend */
+typedef struct its_function its_function; /* a kernel of a loaded module; lives as long as it */
+typedef uint64_t its_stream;              /* 0 is the default stream */
+
+typedef enum its_memory { ITS_MEMORY_DEVICE, ITS_MEMORY_SYMMETRIC } its_memory;
+typedef enum its_copy_kind { ITS_COPY_TO_DEVICE, ITS_COPY_FROM_DEVICE, ITS_COPY_DEVICE } its_copy_kind;
+
+typedef struct its_launch {
+    uint32_t grid[3], block[3];
+    uint32_t shared; /* dynamic shared memory, bytes */
+    its_stream stream;
+    const void *const *params; /* one pointer per kernel parameter, to its value */
+    uint32_t n_params;
+} its_launch;
+
+typedef struct its_function_info {
+    const char *name;
+    uint32_t n_params;
+    const uint32_t *param_sizes; /* bytes of each */
+    uint32_t shared;             /* static shared memory */
+    uint32_t max_threads;        /* per CTA */
+} its_function_info;
+
+typedef struct its_device_info {
+    char name[64];
+    uint32_t compute_major, compute_minor;
+    uint32_t multiprocessors, warp_size;
+    uint32_t max_shared; /* bytes per CTA, opt-in limit */
+    uint32_t max_regs, max_threads;
+} its_device_info;
+
+/*
+ * Every call but `close` returns a status and leaves diagnostics in the backend's context. A fault in a kernel is
+ * reported by the first call that waits for it, as ITS_ERR_FAULT, and by every call on the backend after that.
+ * Collective calls (marked) must be made by every PE in the same order.
+ */
+typedef struct its_backend_ops {
+    const char *name; /* "sim", "cuda" */
+    void (*close)(its_backend *backend);
+    void (*identity)(its_backend *backend, uint32_t *pe, uint32_t *n_pes);
+    its_status (*device_info)(its_backend *backend, its_device_info *info);
+    /* `align` 0: 256. Symmetric memory: collective, same size and alignment everywhere, zeroed only by `calloc` users. */
+    its_status (*alloc)(its_backend *backend, its_memory kind, size_t size, size_t align, uint64_t *address);
+    its_status (*free)(its_backend *backend, its_memory kind, uint64_t address); /* symmetric: collective */
+    /* The address at which this PE reaches `address` (symmetric) of `pe`; ITS_ERR_INPUT if it is not symmetric. */
+    its_status (*peer)(its_backend *backend, uint64_t address, uint32_t pe, uint64_t *mapped);
+    its_status (*copy)(its_backend *backend, its_copy_kind kind, uint64_t device, uint64_t other, size_t size,
+                       its_stream stream); /* `other`: a host address, or the source for ITS_COPY_DEVICE; ordered in the
+                                              stream; host memory may be reused when the call returns */
+    its_status (*fill)(its_backend *backend, uint64_t address, uint8_t value, size_t size, its_stream stream);
+    its_status (*load)(its_backend *backend, its_module *module, its_loaded **loaded); /* keeps no pointer to `module` */
+    void (*unload)(its_backend *backend, its_loaded *loaded);
+    its_status (*function)(its_backend *backend, its_loaded *loaded, const char *name, its_function **function);
+    its_status (*function_info)(its_backend *backend, its_function *function, its_function_info *info);
+    /* The address and size of a .global or .const variable. */
+    its_status (*variable)(its_backend *backend, its_loaded *loaded, const char *name, uint64_t *address, size_t *size);
+    its_status (*launch)(its_backend *backend, its_function *function, const its_launch *launch);
+    its_status (*stream_new)(its_backend *backend, its_stream *stream);
+    its_status (*stream_free)(its_backend *backend, its_stream stream);
+    its_status (*stream_wait)(its_backend *backend, its_stream stream);
+    its_status (*wait)(its_backend *backend); /* for all streams */
+    its_status (*barrier)(its_backend *backend); /* collective: of all PEs, after `wait` */
+} its_backend_ops;
+
+struct its_backend {
+    const its_backend_ops *ops;
+    its_context *ctx;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/*
+ * Linking PTX: resolve externs, inline regions and functions, strip what is not reached, report what was done.
+ *
+ * Input is one main module (a kernel), any number of regions (modules named by a unit, whose functions are called by
+ * `intarsia.call (result), unit::function, (arguments);`) and any number of libraries (modules that only provide
+ * definitions for externs). Output is one new module and a report. The inputs are left as they were, except for the
+ * `link` and `pass` fields of their symbols, and must outlive the output: its positions point into their sources.
+ */
+#ifndef INTARSIA_LINK_H
+#define INTARSIA_LINK_H
+
+#include "intarsia/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A budget in instructions: functions larger than this and called more than once stay calls. */
+#define ITS_INLINE_BUDGET 2000
+
+typedef struct its_link_region {
+    const char *unit; /* 16 hex digits */
+    its_module *module;
+    uint32_t budget;  /* 0: ITS_INLINE_BUDGET; UINT32_MAX: always inline */
+    const char *barrier_map; /* NULL, or "0=id:count" for regions made for a warp partition; see docs/linking.md */
+} its_link_region;
+
+/* What is told about an extern that nobody provides: "nvshmem_int_p is provided by the NVSHMEM device library". */
+typedef struct its_known_library {
+    const char *prefix; /* of the extern's name */
+    const char *library;
+} its_known_library;
+
+typedef struct its_link_options {
+    bool keep_externs;  /* unresolved externs are reported, not an error */
+    bool no_inline;     /* resolve and strip only: every call stays a call (regions become calls) */
+    bool strip_prints;  /* calls of vprintf are removed */
+    bool trap_asserts;  /* calls of __assertfail become trap */
+    uint32_t budget;    /* 0: ITS_INLINE_BUDGET */
+    const char *const *deferred; /* prefixes of externs that may stay open, e.g. "nvshmem" */
+    uint32_t n_deferred;
+} its_link_options;
+
+typedef struct its_link_input {
+    its_module *main;
+    const its_link_region *regions;
+    uint32_t n_regions;
+    its_module *const *libraries;
+    uint32_t n_libraries;
+    its_link_options options;
+} its_link_input;
+
+typedef enum its_kept_reason {
+    ITS_KEPT_EXTERN,     /* the callee has no definition here */
+    ITS_KEPT_RECURSIVE,  /* the callee is on a cycle of calls */
+    ITS_KEPT_INDIRECT,   /* through a register */
+    ITS_KEPT_NORETURN,
+    ITS_KEPT_BUDGET,     /* too large and called more than once */
+    ITS_KEPT_OPTION,     /* no_inline */
+    ITS_KEPT_UNSUPPORTED /* the callee holds something that can't be cloned; the report names it */
+} its_kept_reason;
+ITS_API const char *its_kept_reason_text(its_kept_reason reason);
+
+typedef struct its_report_call {
+    const char *caller, *callee; /* callee "" for indirect */
+    its_kept_reason reason;
+    const char *detail;          /* "" or what stands in the way */
+    const char *file;
+    uint32_t line, column;       /* of the call in its PTX text */
+} its_report_call;
+
+typedef struct its_report_extern {
+    const char *name;
+    bool function;
+    const char *first_user; /* a function that uses it */
+    const char *library;    /* which library is known to have it, or NULL */
+} its_report_extern;
+
+typedef struct its_report_func {
+    const char *name;
+    bool entry;
+    uint32_t instructions;  /* in the output */
+    uint64_t local_bytes;   /* .local variables of the function itself */
+    uint64_t shared_bytes;  /* static .shared that it reaches */
+} its_report_func;
+
+typedef struct its_report {
+    uint32_t regions_inlined; /* copies of region calls expanded */
+    uint32_t calls_inlined;   /* ordinary calls expanded */
+    uint32_t n_kept;
+    const its_report_call *kept;
+    uint32_t n_externs;
+    const its_report_extern *externs;
+    uint32_t n_funcs;
+    const its_report_func *funcs;
+    uint32_t n_stripped;      /* functions and variables removed */
+    uint64_t shared_bytes;    /* static .shared in the module */
+} its_report;
+
+typedef struct its_linked its_linked;
+
+/*
+ * Links. On success `*linked` is the caller's, to be freed with its_linked_free before the input modules. On failure it
+ * is NULL and the context has errors that show both sides of each conflict.
+ */
+ITS_API its_status its_link(its_context *ctx, const its_link_input *input, its_linked **linked);
+ITS_API its_module *its_linked_module(its_linked *linked); /* owned by `linked` */
+ITS_API const its_report *its_linked_report(const its_linked *linked);
+ITS_API void its_linked_free(its_linked *linked);
+
+/* The report as text for people, or as JSON; free with its_free. NULL if memory ran out. */
+ITS_API char *its_report_text(its_context *ctx, const its_report *report);
+ITS_API char *its_report_json(its_context *ctx, const its_report *report);
+
+/*
+ * The units that a module's region calls name, each once, in order of appearance; the array lives as long as the module.
+ */
+ITS_API its_status its_link_units(its_module *module, const char *const **units, uint32_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/*
+ * The simulator: a backend that runs linked PTX on CPUs and finds faults while it does.
+ *
+ * Each PE is a process. The launcher (`intarsia run --sim`, or its_sim_world_new and fork in C) makes a world: shared
+ * memory for the symmetric heaps and a control block. Each PE opens its backend on it. A world of one PE needs no launcher.
+ */
+#ifndef INTARSIA_SIM_H
+#define INTARSIA_SIM_H
+
+#include "intarsia/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct its_sim_options {
+    uint32_t n_pes;            /* 1 to 64 */
+    size_t heap_size;          /* symmetric heap per PE in bytes; 0: 1 GiB (reserved, not committed) */
+    uint32_t multiprocessors;  /* 0: 4 */
+    uint32_t compute_major, compute_minor; /* 0: 8.0 */
+} its_sim_options;
+
+/*
+ * Makes the shared memory of a world and returns a file descriptor for it (not close-on-exec: PEs inherit it). The
+ * caller closes it; the memory goes away with the last descriptor and mapping.
+ */
+ITS_API its_status its_sim_world_new(its_context *ctx, const its_sim_options *options, int *fd);
+
+/* Opens PE `pe` of the world behind `fd`. With fd -1 a private world of one PE is made from `options` (may be NULL). */
+ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its_sim_options *options,
+                                its_backend **backend);
+
+/*
+ * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world of
+ * one PE if they are not set.
+ */
+ITS_API its_status its_sim_open_env(its_context *ctx, its_backend **backend);
+
+/*
+ * The PTX of the simulator's NVSHMEM device library for `arch`: compiled once by its_cc from device/ and cached. A
+ * kernel that calls nvshmem_* is linked against it before it is loaded into the simulator.
+ */
+ITS_API its_status its_sim_nvshmem_library(its_context *ctx, const char *arch, its_module **library);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
