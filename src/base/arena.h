@@ -3,11 +3,16 @@
  *
  * An arena hands out memory by advancing a pointer and frees it all at once. Code that allocates from one never checks
  * for NULL: when memory runs out, control jumps to the innermost guard of the context, as Lua's error handling does.
- * Each public function that allocates opens a guard, and on the jump frees what it made and returns ITS_ERR_NOMEM:
+ * Each public function that allocates does its work in a body that its_protect runs, and cleans up after it:
+ *
+ *     its_status status = its_protect(ctx, parse_body, &job);   // ITS_ERR_NOMEM if memory ran out in it
+ *     if (status != ITS_OK) its_module_free(job.module);
+ *
+ * A function that would rather not be cut in two opens a guard by hand (locals that change after it must be volatile):
  *
  *     its_guard guard;
  *     if (its_guard_enter(ctx, &guard)) {          // taken when memory ran out below
- *         its_arena_free(&module->arena);           // locals changed after its_guard_enter must be volatile
+ *         its_arena_free(&scratch);
  *         return its_guard_failed(ctx, &guard);
  *     }
  *     ... allocate freely ...
@@ -58,16 +63,15 @@ char *its_arena_vprintf(its_arena *arena, const char *format, va_list args) ITS_
 
 /* Appends room for one element to an arena-backed vector `v` with fields `items`, `count`, `capacity`. */
 void *its_vec_grow(its_arena *arena, void *items, size_t count, size_t *capacity, size_t size);
-#define ITS_VEC(type)                                                                                                  \
-    struct {                                                                                                           \
-        type *items;                                                                                                   \
-        size_t count, capacity;                                                                                        \
+#define ITS_VEC(type)           \
+    struct {                    \
+        type *items;            \
+        size_t count, capacity; \
     }
 #define ITS_PUSH(arena, vec, value)                                                                                    \
     do {                                                                                                               \
         if ((vec)->count == (vec)->capacity)                                                                           \
-            (vec)->items =                                                                                             \
-                its_vec_grow((arena), (vec)->items, (vec)->count, &(vec)->capacity, sizeof(*(vec)->items));            \
+            (vec)->items = its_vec_grow((arena), (vec)->items, (vec)->count, &(vec)->capacity, sizeof(*(vec)->items)); \
         (vec)->items[(vec)->count++] = (value);                                                                        \
     } while (0)
 
@@ -83,6 +87,8 @@ void its_guard_leave(its_context *ctx, its_guard *guard);
 /* After the jump: removes the guard, records "out of memory" and returns ITS_ERR_NOMEM. */
 its_status its_guard_failed(its_context *ctx, its_guard *guard);
 #define its_guard_enter(ctx, guard) setjmp(*its_guard_push((ctx), (guard)))
+/* Runs `body(user)` under a guard; its status, or ITS_ERR_NOMEM if memory ran out. */
+its_status its_protect(its_context *ctx, its_status (*body)(void *user), void *user);
 /* Jumps to the innermost guard; the only way that running out of memory is reported from inside the library. */
 _Noreturn void its_guard_raise(its_context *ctx);
 

@@ -23,7 +23,9 @@ static inline void its_buffer_put(its_buffer *buffer, const char *text, size_t s
     memcpy(buffer->data + buffer->size, text, size);
     buffer->size += size;
 }
-static inline void its_buffer_char(its_buffer *buffer, char c) { its_buffer_put(buffer, &c, 1); }
+static inline void its_buffer_char(its_buffer *buffer, char c) {
+    its_buffer_put(buffer, &c, 1);
+}
 void its_buffer_text(its_buffer *buffer, const char *text);
 void its_buffer_printf(its_buffer *buffer, const char *format, ...) ITS_PRINTF(2, 3);
 /* Hands over the bytes, NUL-terminated (the NUL is not counted in `size`); free with its_free. */

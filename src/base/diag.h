@@ -30,15 +30,17 @@ static inline its_place its_at(const its_source *source, uint32_t offset) {
 }
 #define ITS_NOWHERE ((its_place){0, 0})
 
-/* Jumps to the guard if memory runs out, as everything in an arena does. Past 200 errors further ones are counted only. */
-void its_diag_begin(its_context *ctx, its_severity severity, its_place place, const char *format, ...)
-    ITS_PRINTF(4, 5);
+/* Jumps to the guard if memory runs out, as everything in an arena does. Past 200 errors further ones are counted only.
+ */
+void its_diag_begin(its_context *ctx, its_severity severity, its_place place, const char *format, ...) ITS_PRINTF(4, 5);
 void its_diag_also(its_context *ctx, its_place place, const char *format, ...) ITS_PRINTF(3, 4);
-/* The same for a place that is known only as a file, a line and a column, such as one of a .loc directive. */
-void its_diag_also_line(its_context *ctx, const char *file, uint32_t line, uint32_t column, const char *label);
+/* The same for a place known only as a file, a line, a column (0: unknown) and maybe its text (else NULL). */
+void its_diag_also_line(its_context *ctx, const char *file, uint32_t line, uint32_t column, const char *text,
+                        const char *label);
 void its_diag_hint(its_context *ctx, const char *format, ...) ITS_PRINTF(2, 3);
 
-/* An error without a place; returns `status`, so that a function can end with `return its_fail(...)`. Opens its own guard. */
+/* An error without a place; returns `status`, so that a function can end with `return its_fail(...)`. Opens its own
+ * guard. */
 its_status its_fail(its_context *ctx, its_status status, const char *hint, const char *format, ...) ITS_PRINTF(4, 5);
 
 /* Line and column, both from 1, of a byte offset. */

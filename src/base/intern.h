@@ -1,0 +1,15 @@
+/* Interning from inside the library: these jump to the context's guard when memory runs out, and never return NULL. */
+#ifndef ITS_BASE_INTERN_H
+#define ITS_BASE_INTERN_H
+
+#include "intarsia/base.h"
+
+its_name its_intern_raise(its_context *ctx, const char *text, size_t size);
+its_name its_intern_text(its_context *ctx, const char *text);
+/* For callers that have computed its_name_hash already. */
+its_name its_intern_hashed(its_context *ctx, const char *text, size_t size, uint32_t hash);
+/* The name if it is interned already, else NULL; allocates nothing. */
+its_name its_intern_find(its_context *ctx, const char *text, size_t size);
+uint32_t its_name_hash(const char *text, size_t size);
+
+#endif
