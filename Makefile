@@ -1,0 +1,92 @@
+# The short front door; CMake (CMakePresets.json) does the building, tools/setup.py the setting up.
+# `make help` lists what there is.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+VENV := .venv/bin
+CTEST = ctest --output-on-failure -j$(JOBS)
+C_FILES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+PY_PATHS = python tools tests examples bench
+
+export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := default
+.PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
+        check-format check-tidy check-python format clean wheel
+
+default: build
+	@echo
+	@echo "Built build/release/bin/intarsia. Next: 'make demo' runs the first example, 'make test' all tests,"
+	@echo "'make help' lists the rest; 'build/release/bin/intarsia help' tells what the program does."
+
+help: ## this list
+	@echo "make TARGET, with TARGET one of"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/    \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	@echo
+	@echo "and with these on the same line: PYTHON=python3.12 (another interpreter for .venv), JOBS=4 (parallel jobs);"
+	@echo "INTARSIA_CUDA=wheels takes NVRTC from PyPI although a CUDA toolkit is there."
+
+# -- setting up and building ---------------------------------------------------------------------------------------------
+
+setup: setup-test ## everything that building, running and testing need (a second run takes a second)
+
+setup-build setup-run setup-test: setup-%:
+	@$(PYTHON) tools/setup.py $*
+
+build/%/CMakeCache.txt: CMakePresets.json
+	@cmake --preset $* >build/cmake-$*.log 2>&1 || { cat build/cmake-$*.log; exit 1; }
+	@touch $@
+
+build: setup-build build/release/CMakeCache.txt ## the program and the libraries, optimised, in build/release
+	@cmake --build --preset release --target programs
+
+build-tests-%: setup-test
+	@$(MAKE) --no-print-directory build/$*/CMakeCache.txt
+	@cmake --build --preset $*
+
+# -- running -------------------------------------------------------------------------------------------------------------
+
+demo: setup-run build ## the first example on 2 and on 4 simulated PEs
+	@$(VENV)/python tools/demo.py
+
+# -- testing -------------------------------------------------------------------------------------------------------------
+
+# The slowest and most telling come last, so that the output ends with pytest's summary.
+test: setup-test check-globals check-format check-python test-c-asan-gcc test-c-asan-clang test-c-release test-python ## everything: checks, C tests (sanitizers with gcc and clang, release), Python tests
+
+test-c: test-c-asan-gcc ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
+
+test-c-%: build-tests-%
+	@echo "== C tests, $*"
+	@$(CTEST) --preset $*
+
+test-python: build-tests-release build-tests-asan-gcc ## the Python tests and those of the command line
+	@echo "== Python tests"
+	@$(VENV)/python -m pytest $(PYTEST_ARGS)
+
+check: check-globals check-format check-python check-tidy ## what can be said without running: globals, format, clang-tidy, ruff, mypy
+
+check-globals: build-tests-release
+	@tools/check-globals.sh build/release/lib/libintarsia.a
+
+check-format: setup-test
+	@clang-format --dry-run -Werror $(C_FILES)
+	@echo "clang-format: $(words $(C_FILES)) files are as they should be"
+
+check-tidy: build-tests-dev
+	@tools/check-tidy.sh build/dev
+
+check-python: setup-test
+	@$(VENV)/ruff check --quiet $(PY_PATHS)
+	@$(VENV)/mypy
+	@echo "ruff, mypy: no complaint"
+
+format: setup-test ## formats C and Python as the checks want them
+	@clang-format -i $(C_FILES)
+	@$(VENV)/ruff check --quiet --fix $(PY_PATHS)
+
+# -- the rest ------------------------------------------------------------------------------------------------------------
+
+clean: ## removes build/ (keeps .venv)
+	rm -rf build
