@@ -207,3 +207,7 @@ uint32_t its_name_hash(const char *text, size_t size) {
     h = (h ^ (h >> 32) ^ b) * 0xD6E8FEB86659FD93u;
     return (uint32_t)(h ^ (h >> 32));
 }
+
+its_arena *its_names_arena(its_context *ctx) {
+    return &ctx->names_arena;
+}
