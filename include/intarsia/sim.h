@@ -26,6 +26,12 @@ typedef struct its_sim_options {
  */
 ITS_API its_status its_sim_world_new(its_context *ctx, const its_sim_options *options, int *fd);
 
+/*
+ * For launchers: says that the process of PE `pe` is gone, so that the others stop waiting for it. PEs notice by themselves
+ * that a process they share the world with has died; this is for one that ended before it opened its backend.
+ */
+ITS_API its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe);
+
 /* Opens PE `pe` of the world behind `fd`. With fd -1 a private world of one PE is made from `options` (may be NULL). */
 ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its_sim_options *options,
                                 its_backend **backend);

@@ -1,0 +1,178 @@
+/*
+ * A world: what the PEs of one simulated job share. One file of memory (a memfd) that every PE process inherits:
+ *
+ *     file    | control block | heap of PE 0 | heap of PE 1 | ...
+ *     memory    anywhere        base           base + stride  ...   at the same addresses in every PE
+ *
+ *     heap    | library area | what nvshmem_malloc hands out                |
+ *     private   base + private_offset + pe * private_stride: the window in which PE `pe` keeps its own device memory.
+ *               Only that PE maps it, but everybody knows whose an address in it is.
+ *
+ * Nothing here takes a lock that a PE could die with: every word has one writer, or is changed by one atomic operation.
+ * Who waits sleeps on a futex, the `bell`, and looks ten times a second whether everybody it waits for is still alive.
+ */
+#ifndef ITS_SIM_WORLD_H
+#define ITS_SIM_WORLD_H
+
+#include <stdatomic.h>
+
+#include "base/diag.h"
+#include "intarsia/sim.h"
+
+enum {
+    ITS_WORLD_MAX_PES = 64,
+    ITS_WORLD_MAX_TEAMS = 32,
+    ITS_WORLD_TEXT = 480,
+    ITS_WORLD_LIBRARY_BYTES = 1 << 16, /* of every heap, in front */
+};
+
+typedef enum its_pe_state {
+    ITS_PE_ABSENT, /* has not opened its backend yet */
+    ITS_PE_RUNNING,
+    ITS_PE_FINISHED, /* closed its backend */
+    ITS_PE_FAULTED,  /* a kernel of it did something wrong */
+    ITS_PE_ENDED,    /* its process ended without closing the backend */
+} its_pe_state;
+
+/* What a thread of a PE is doing; for whoever wants to know why nothing moves. */
+typedef enum its_activity_kind {
+    ITS_ACTIVITY_RUNNING,
+    ITS_ACTIVITY_IDLE,       /* device: no work queued; host: not inside a call that waits */
+    ITS_ACTIVITY_COLLECTIVE, /* in the collective call number `what` */
+    ITS_ACTIVITY_BARRIER,    /* in a barrier of team `what`, waiting for epoch `value` */
+    ITS_ACTIVITY_SIGNAL,     /* until the word at address `what` compares to `value` */
+    ITS_ACTIVITY_STREAM,     /* host: for stream `what` */
+    ITS_ACTIVITY_KERNEL,     /* device: kernels that make no progress */
+} its_activity_kind;
+
+typedef struct its_activity {
+    _Atomic uint32_t kind; /* its_activity_kind */
+    _Atomic uint64_t what, value;
+    _Atomic uint64_t progress; /* grows whenever the thread got something done */
+} its_activity;
+
+/* What a PE asked for in a collective call; the PEs compare theirs. */
+typedef enum its_asked_kind { ITS_ASKED_NOTHING, ITS_ASKED_ALLOC, ITS_ASKED_FREE, ITS_ASKED_TEAM } its_asked_kind;
+
+typedef struct its_asked {
+    uint64_t kind; /* its_asked_kind */
+    uint64_t a, b; /* size and alignment; offset; start | stride and size */
+} its_asked;
+
+typedef struct its_world_pe {
+    _Alignas(128) _Atomic uint32_t state; /* its_pe_state */
+    _Atomic int32_t pid;
+    _Atomic uint64_t born;        /* the process's start time as the kernel gives it: process ids are reused */
+    _Atomic uint64_t collectives; /* how many collective calls this PE has reached */
+    its_asked asked[2];           /* by the number of the call modulo 2 */
+    its_activity host, device;
+    char fault[ITS_WORLD_TEXT]; /* valid once `state` is ITS_PE_FAULTED */
+} its_world_pe;
+
+typedef struct its_world_control {
+    char magic[8];
+    uint32_t abi, n_pes;
+    uint32_t multiprocessors, compute_major, compute_minor;
+    uint64_t heap_size; /* what allocations may use, the library area not counted */
+    uint64_t base, stride;
+    uint64_t private_offset, private_stride;
+    uint64_t heaps_offset;               /* in the file */
+    _Alignas(128) _Atomic uint32_t bell; /* changes whenever somebody may have something to wake up for */
+    _Atomic uint32_t sleepers;
+    _Atomic uint32_t failures; /* PEs that faulted or ended early, so that one load tells that none has */
+    its_world_pe pes[ITS_WORLD_MAX_PES];
+} its_world_control;
+
+/*
+ * The start of every heap. `arrived[pe]` of a team counts the barriers of the team that `pe` has reached, told to this
+ * PE by `pe` itself; `epoch` counts those this PE has left. device/sim/nvshmem.cu knows this layout.
+ */
+typedef struct its_team_area {
+    _Atomic uint64_t arrived[ITS_WORLD_MAX_PES];
+    _Atomic uint64_t epoch;
+    _Atomic uint64_t inside; /* 1 while this PE is in a barrier of the team */
+} its_team_area;
+
+typedef struct its_heap_library {
+    its_team_area teams[ITS_WORLD_MAX_TEAMS];
+} its_heap_library;
+_Static_assert(sizeof(its_heap_library) <= ITS_WORLD_LIBRARY_BYTES, "the library area holds the teams");
+
+typedef struct its_world {
+    its_context *ctx;
+    int fd;
+    uint32_t pe;
+    its_world_control *control;
+    size_t control_size;
+} its_world;
+
+/* Maps the world behind `fd` and registers this process as PE `pe`. `fd` is duplicated. */
+its_status its_world_attach(its_context *ctx, int fd, uint32_t pe, its_world **world);
+/* Tells the others that this PE is done (faulted ones stay so) and unmaps. */
+void its_world_detach(its_world *world);
+
+static inline char *its_world_heap(const its_world *world, uint32_t pe) {
+    return (char *)(uintptr_t)(world->control->base + pe * world->control->stride);
+}
+static inline char *its_world_private(const its_world *world, uint32_t pe) {
+    const its_world_control *control = world->control;
+    return (char *)(uintptr_t)(control->base + control->private_offset + pe * control->private_stride);
+}
+static inline its_heap_library *its_world_library(const its_world *world, uint32_t pe) {
+    return (its_heap_library *)(void *)its_world_heap(world, pe);
+}
+static inline its_world_pe *its_world_me(const its_world *world) {
+    return &world->control->pes[world->pe];
+}
+/* The PE whose heap an address lies in, or -1. */
+int its_world_heap_owner(const its_world *world, uint64_t address);
+
+/* -- waiting ------------------------------------------------------------------------------------------------------- */
+
+/* The bell's number, to be read before looking at what is waited for. */
+uint32_t its_world_bell(const its_world *world);
+void its_world_ring(const its_world *world);
+/* Sleeps until the bell has changed from `seen`, or `milliseconds` have passed. */
+void its_world_sleep(const its_world *world, uint32_t seen, uint32_t milliseconds);
+
+/*
+ * A PE that faulted or ended without closing its backend: its number, or -1. Looks at most every 100 ms whether the
+ * processes are alive (`*last_look`, in ns, starts at 0). What it finds is written down for the others.
+ */
+int its_world_failed(const its_world *world, uint64_t *last_look);
+/* Adds the error for a PE that failed, or that finished too early; `during` as in "the barrier". */
+its_status its_world_fail(its_context *ctx, const its_world *world, uint32_t pe, const char *during);
+/* Tells the others that this PE faulted; `text` is the first line of the report. */
+void its_world_faulted(const its_world *world, const char *text);
+
+/* -- collective calls of the host ---------------------------------------------------------------------------------- */
+
+/*
+ * Returns when every PE has made its next collective call; they must ask the same. `call` is the name of the function.
+ * ITS_ERR_USAGE if they don't, naming both; ITS_ERR_FAULT if one of them will never come.
+ */
+its_status its_world_collective(its_context *ctx, const its_world *world, const char *call, its_asked asked);
+
+/* -- barriers of a team, shared with device code --------------------------------------------------------------------
+ */
+
+typedef struct its_team {
+    uint32_t start, stride, size; /* PE numbers of the world: start, start + stride, ... */
+} its_team;
+
+/*
+ * The two halves of a barrier: `enter` tells every member and returns the epoch to wait for in `*epoch`; `leave` is
+ * true once they have all come, and may be called as often as one likes until it is. ITS_ERR_USAGE from `enter` if this
+ * PE is in a barrier of that team already.
+ */
+its_status its_world_barrier_enter(its_context *ctx, const its_world *world, uint32_t team, its_team members,
+                                   uint64_t *epoch);
+bool its_world_barrier_leave(const its_world *world, uint32_t team, its_team members, uint64_t epoch);
+/* Both, sleeping in between. */
+its_status its_world_barrier(its_context *ctx, const its_world *world, uint32_t team, its_team members);
+/* The first member that has not reached `epoch`, or -1. */
+int its_world_barrier_missing(const its_world *world, uint32_t team, its_team members, uint64_t epoch);
+
+void its_activity_set(its_activity *activity, its_activity_kind kind, uint64_t what, uint64_t value);
+
+#endif
