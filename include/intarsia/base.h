@@ -82,6 +82,7 @@ typedef struct its_str {
     uint32_t size; /* bytes of `text` without the NUL */
     uint32_t hash;
     void *bind;       /* parser: innermost symbol of this name */
+    void *range;      /* parser: innermost register range with this prefix */
     void *mnemonic;   /* decoder: this name split into opcode and modifiers */
     char text[];
 } its_str;

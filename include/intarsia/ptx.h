@@ -147,7 +147,7 @@ typedef enum its_operand_kind {
     ITS_OPND_ADDR,   /* [ a ] or [ a, b ]: `list`, `count`; list[0] is the base with its offset */
     ITS_OPND_REGION, /* unit::function in a region call: `name` is the function, `unit` the 16 hex digits (or NULL) */
     ITS_OPND_STRING, /* a quoted string in a directive: `name` holds what is between the quotes */
-    ITS_OPND_TOKEN,  /* in a directive that this library doesn't know: a word or a sign, `name` */
+    ITS_OPND_TOKEN,  /* in a directive: a word or a sign that stands for itself, `name` */
 } its_operand_kind;
 
 enum { /* its_operand.flags */
@@ -190,7 +190,7 @@ typedef enum its_node_kind {
     ITS_NODE_VAR,       /* its_var: a variable in any space but .reg */
     ITS_NODE_PRAGMA,    /* its_directive: operands are strings */
     ITS_NODE_DIRECTIVE, /* its_directive: one that this library doesn't know, or needs no more of than its operands */
-    ITS_NODE_COMMENT,   /* its_comment */
+    ITS_NODE_COMMENT,   /* its_comment: kept for people; no pass looks at one */
     /* at module level */
     ITS_NODE_FUNC,    /* its_func */
     ITS_NODE_ALIAS,   /* its_alias */
@@ -222,6 +222,14 @@ struct its_node {
 
 enum { /* its_node.flags of an instruction */
     ITS_INSN_GUARD_NOT = 1 << 0, /* @!p */
+};
+
+enum { /* its_node.flags of a variable */
+    ITS_VAR_DECLARES = 1 << 0, /* an `.extern` line beside the definition that its symbol stands for */
+};
+
+enum { /* its_node.flags of a comment */
+    ITS_COMMENT_SAME_LINE = 1 << 0, /* as what stands in front of it */
 };
 
 typedef struct its_insn {
@@ -318,7 +326,7 @@ typedef struct its_directive {
     its_node node;
     its_name name;     /* with its dot: ".maxntid" */
     bool semicolon;    /* ended by one */
-    its_operand ops[]; /* node.count of them; commas between operands are implied unless they are TOKENs */
+    its_operand ops[]; /* node.count of them; every sign is one, commas included */
 } its_directive;
 
 typedef struct its_comment {

@@ -20,7 +20,7 @@ void its_buffer_free(its_buffer *buffer);
 void its_buffer_reserve(its_buffer *buffer, size_t more);
 static inline void its_buffer_put(its_buffer *buffer, const char *text, size_t size) {
     if (buffer->capacity - buffer->size < size) its_buffer_reserve(buffer, size);
-    memcpy(buffer->data + buffer->size, text, size);
+    if (size) memcpy(buffer->data + buffer->size, text, size);
     buffer->size += size;
 }
 static inline void its_buffer_char(its_buffer *buffer, char c) {

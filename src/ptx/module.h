@@ -13,7 +13,9 @@
 struct its_module_private {
     its_arena arena;
     ITS_VEC(its_symbol *) symbols; /* of the module level, in order of first appearance */
-    struct its_name_map *by_name;  /* name -> symbol, module level */
+    its_symbol **by_name;          /* open addressing over names; a power of two of slots */
+    size_t by_name_capacity;
+    bool says_address_size; /* the text has .address_size */
 };
 
 its_arena *its_module_arena(its_module *module);
@@ -40,7 +42,8 @@ its_name its_fresh_name(its_module *module, const char *base);
 /* The function that `symbol` stands for after following aliases and link resolution; may be without a body. */
 its_symbol *its_symbol_final(its_symbol *symbol);
 
-/* Where a node stands, and the chain of calls it was inlined through: adds the "inlined from" places to the diagnostic. */
+/* Where a node stands, and the chain of calls it was inlined through: adds the "inlined from" places to the diagnostic.
+ */
 its_place its_node_place(const its_node *node);
 its_place its_symbol_place(const its_symbol *symbol);
 void its_diag_also_inlined(its_context *ctx, const its_node *node);

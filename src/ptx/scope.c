@@ -1,0 +1,250 @@
+/*
+ * Scopes: which symbol a name means.
+ *
+ * Each name carries the innermost symbol it means (`bind`), each symbol the level of its scope; a scope keeps a list of
+ * what it bound, to put the outer meaning back when it closes. Looking a name up is therefore one load.
+ *
+ *     level 0   the module          functions, variables
+ *     level 1   a function          its parameters
+ *     level 2   its body            registers, labels, variables; deeper levels are nested blocks
+ *
+ * Two things need more. A register of a range `%r<12>` gets a symbol when it is first named; it is bound in the scope
+ * of its range, which need not be the innermost. And a label may be named before it is placed, in any scope that
+ * encloses the use: such operands wait in their scope, and move outwards until a scope places that label.
+ */
+#include <string.h>
+
+#include "ptx/parse.h"
+
+typedef struct binding {
+    struct binding *next;
+    its_name name;
+    its_symbol *outer;
+} binding;
+
+typedef struct range_binding {
+    struct range_binding *outer; /* of the same prefix */
+    struct range_binding *next;  /* of the same scope */
+    its_regs *regs;
+    uint32_t level;
+} range_binding;
+
+typedef struct late {
+    struct late *next;
+    its_operand *operand;
+} late;
+
+struct its_scope {
+    binding *bound;
+    range_binding *ranges;
+    late *first_late;
+    uint32_t pos;
+    uint32_t outer_range_level;
+};
+
+static uint32_t level_of(const its_symbol *symbol) {
+    return (uint32_t)(uintptr_t)symbol->pass;
+}
+
+static uint32_t level(const its_parser *parser) {
+    return (uint32_t)parser->scopes.count - 1;
+}
+
+void its_scope_open(its_parser *parser, uint32_t pos) {
+    its_scope scope = {.pos = pos, .outer_range_level = parser->range_level};
+    ITS_PUSH(&parser->scratch, &parser->scopes, scope);
+}
+
+uint32_t its_scope_pos(const its_parser *parser) {
+    return parser->scopes.items[level(parser)].pos;
+}
+
+static void bind_at(its_parser *parser, its_symbol *symbol, uint32_t at) {
+    binding *entry = its_arena_alloc(&parser->scratch, sizeof *entry);
+    its_scope *scope = &parser->scopes.items[at];
+    *entry = (binding){scope->bound, symbol->name, symbol->name->bind};
+    scope->bound = entry;
+    symbol->name->bind = symbol;
+    symbol->pass = (void *)(uintptr_t)at; /* only until the parser is done */
+}
+
+its_symbol *its_symbol_new(its_parser *parser, its_symbol_kind kind, its_name name, uint32_t pos) {
+    its_symbol *symbol = ITS_NEW(parser->arena, its_symbol);
+    symbol->name = name;
+    symbol->kind = (uint8_t)kind;
+    symbol->vec = 1;
+    symbol->pos = pos;
+    symbol->origin = parser->module->origin;
+    if (parser->func) {
+        symbol->flags = ITS_SYM_IN_FUNC;
+        if (kind == ITS_SYM_REG) symbol->id = parser->func->n_regs++;
+        if (kind == ITS_SYM_LABEL) symbol->id = parser->func->n_labels++;
+    }
+    return symbol;
+}
+
+bool its_bind(its_parser *parser, its_symbol *symbol) {
+    its_symbol *old = its_lookup_innermost(parser, symbol->name);
+    if (old) {
+        its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, symbol->pos), "'%s' is declared twice",
+                       symbol->name->text);
+        its_diag_also(parser->ctx, its_symbol_place(old), "first declared here");
+        return false;
+    }
+    bind_at(parser, symbol, level(parser));
+    return true;
+}
+
+void its_bind_global(its_parser *parser, its_symbol *symbol) {
+    bind_at(parser, symbol, 0);
+}
+
+its_symbol *its_lookup_global(its_parser *parser, its_name name) {
+    its_symbol *symbol = name->bind;
+    if (!symbol || level_of(symbol) == 0) return symbol;
+    return its_module_find_name(parser->module, name); /* a parameter of the function being read hides it */
+}
+
+bool its_bind_range(its_parser *parser, its_regs *regs) {
+    for (range_binding *old = regs->name->range; old && old->level == level(parser); old = old->outer) {
+        its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, regs->node.pos),
+                       "registers '%s<%u>' are declared twice", regs->name->text, regs->n);
+        its_diag_also(parser->ctx, its_node_place(&old->regs->node), "first declared here");
+        return false;
+    }
+    range_binding *entry = its_arena_alloc(&parser->scratch, sizeof *entry);
+    its_scope *scope = &parser->scopes.items[level(parser)];
+    *entry = (range_binding){regs->name->range, scope->ranges, regs, level(parser)};
+    scope->ranges = entry;
+    regs->name->range = entry;
+    parser->range_level = level(parser);
+    return true;
+}
+
+/* -- looking up ---------------------------------------------------------------------------------------------------- */
+
+static its_symbol *register_of(its_parser *parser, its_name name, const range_binding *range) {
+    its_symbol *symbol = its_symbol_new(parser, ITS_SYM_REG, name, range->regs->node.pos);
+    symbol->space = ITS_SPACE_REG;
+    symbol->type = range->regs->type;
+    symbol->type_name = range->regs->type_name;
+    symbol->vec = range->regs->vec;
+    symbol->range = range->regs;
+    bind_at(parser, symbol, range->level);
+    return symbol;
+}
+
+/* The innermost range that has a register of this name: `%r57` may be number 57 of `%r<60>` or number 7 of `%r5<8>`. */
+static const range_binding *range_of(its_parser *parser, its_name name) {
+    const char *text = name->text;
+    uint32_t size = name->size, split = size;
+    const range_binding *best = NULL;
+    uint64_t number = 0, unit = 1;
+    while (split > 1 && text[split - 1] >= '0' && text[split - 1] <= '9' && size - split < 10) {
+        split--;
+        number += (uint64_t)(text[split] - '0') * unit;
+        unit *= 10;
+        if (text[split] == '0' && size - split > 1) continue; /* no leading zeros */
+        its_name prefix = its_intern_find(parser->ctx, text, split);
+        const range_binding *range = prefix ? prefix->range : NULL;
+        while (range && number >= range->regs->n) range = range->outer;
+        if (range && (!best || range->level > best->level)) best = range;
+    }
+    return best;
+}
+
+its_symbol *its_lookup(its_parser *parser, its_name name) {
+    its_symbol *symbol = name->bind;
+    if (parser->range_level == 0 || (symbol && level_of(symbol) >= parser->range_level)) return symbol;
+    const range_binding *range = range_of(parser, name);
+    if (range && (!symbol || range->level > level_of(symbol))) return register_of(parser, name, range);
+    return symbol;
+}
+
+its_symbol *its_lookup_innermost(its_parser *parser, its_name name) {
+    its_symbol *symbol = its_lookup(parser, name);
+    return symbol && level_of(symbol) == level(parser) ? symbol : NULL;
+}
+
+/* -- names that wait ----------------------------------------------------------------------------------------------- */
+
+static void wait_for_name(its_operand *operand, void *user) {
+    its_parser *parser = user;
+    if (operand->kind != ITS_OPND_TOKEN) return;
+    late *entry = its_arena_alloc(&parser->scratch, sizeof *entry);
+    its_scope *scope = &parser->scopes.items[level(parser)];
+    *entry = (late){scope->first_late, operand};
+    scope->first_late = entry;
+}
+
+void its_resolve_later(its_parser *parser, its_operand *operands, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        wait_for_name(&operands[i], parser);
+        if (operands[i].kind == ITS_OPND_VEC || operands[i].kind == ITS_OPND_GROUP ||
+            operands[i].kind == ITS_OPND_PAIR || operands[i].kind == ITS_OPND_ADDR)
+            its_resolve_later(parser, operands[i].list, operands[i].count);
+    }
+}
+
+static bool report_unknown(its_parser *parser, const its_operand *operand) {
+    its_name name = operand->name;
+    its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, operand->pos), "'%s' is not declared", name->text);
+    size_t digits = name->size;
+    while (digits && name->text[digits - 1] >= '0' && name->text[digits - 1] <= '9') digits--;
+    its_name prefix = its_intern_find(parser->ctx, name->text, digits);
+    if (prefix && prefix->range && digits < name->size) {
+        const its_regs *regs = ((range_binding *)prefix->range)->regs;
+        its_diag_also(parser->ctx, its_node_place(&regs->node), "registers '%s0' to '%s%u' are declared here",
+                      prefix->text, prefix->text, regs->n - 1);
+    }
+    return false;
+}
+
+static bool assign(its_parser *parser, its_operand *operand, its_symbol *symbol) {
+    if (symbol->kind == ITS_SYM_REG) {
+        its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, operand->pos),
+                       "register '%s' is used before it is declared", symbol->name->text);
+        its_diag_also(parser->ctx, its_symbol_place(symbol), "declared here");
+        return false;
+    }
+    operand->kind = ITS_OPND_SYM;
+    operand->symbol = symbol;
+    return true;
+}
+
+/* Gives the operands that wait in a closing scope the label it has placed, or hands them to the scope around it. */
+static bool settle(its_parser *parser, uint32_t at) {
+    its_scope *scope = &parser->scopes.items[at];
+    bool ok = true;
+    for (late *entry = scope->first_late, *following; entry; entry = following) {
+        following = entry->next;
+        its_operand *operand = entry->operand;
+        its_symbol *symbol = operand->name->bind;
+        if (at > 2 && !(symbol && level_of(symbol) >= at)) {
+            entry->next = scope[-1].first_late;
+            scope[-1].first_late = entry;
+        } else {
+            ok &= symbol ? assign(parser, operand, symbol) : report_unknown(parser, operand);
+        }
+    }
+    scope->first_late = NULL;
+    return ok;
+}
+
+void its_scope_drop(its_parser *parser) {
+    its_scope *scope = &parser->scopes.items[level(parser)];
+    for (binding *entry = scope->bound; entry; entry = entry->next) entry->name->bind = entry->outer;
+    for (range_binding *range = scope->ranges; range; range = range->next) range->regs->name->range = range->outer;
+    parser->range_level = scope->outer_range_level;
+    parser->scopes.count--;
+}
+
+bool its_scope_close(its_parser *parser) {
+    bool ok = settle(parser, level(parser));
+    its_scope_drop(parser);
+    return ok;
+}
+
+void its_scope_unwind(its_parser *parser) {
+    while (parser->scopes.count) its_scope_drop(parser);
+}
