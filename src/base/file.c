@@ -67,6 +67,42 @@ int its_file_read(its_arena *arena, const char *path, size_t limit, char **data,
     return its_file_read_at(arena, AT_FDCWD, path, limit, data, size);
 }
 
+/* -- reading what may be a pipe ------------------------------------------------------------------------------------ */
+
+typedef struct stream_job {
+    its_arena *arena;
+    int fd, error;
+    size_t limit, size;
+    char *data;
+} stream_job;
+
+static its_status stream_body(void *user) {
+    stream_job *job = user;
+    for (size_t capacity = 1 << 16, got;; capacity *= 2) {
+        char *data = its_arena_alloc(job->arena, capacity + 1);
+        if (job->size) memcpy(data, job->data, job->size);
+        job->data = data;
+        job->error = read_some(job->fd, data + job->size, capacity - job->size, &got);
+        job->size += got;
+        if (!job->error && job->size > job->limit) job->error = EFBIG;
+        data[job->size] = 0;
+        if (job->error || job->size < capacity) return ITS_OK;
+    }
+}
+
+int its_file_read_stream(its_arena *arena, const char *path, size_t limit, char **data, size_t *size) {
+    bool standard = strcmp(path, "-") == 0;
+    stream_job job = {.arena = arena, .limit = limit};
+    job.fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (job.fd < 0) return errno;
+    its_status status = its_protect(arena->ctx, stream_body, &job);
+    if (!standard) close(job.fd);
+    if (status != ITS_OK) its_guard_raise(arena->ctx);
+    *data = job.data;
+    *size = job.size;
+    return job.error;
+}
+
 bool its_file_is_regular(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);

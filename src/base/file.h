@@ -14,6 +14,8 @@
 int its_file_read(its_arena *arena, const char *path, size_t limit, char **data, size_t *size);
 /* The same relative to the directory `dir` (AT_FDCWD for the current one). */
 int its_file_read_at(its_arena *arena, int dir, const char *name, size_t limit, char **data, size_t *size);
+/* The same for what a user names: "-" is standard input, and pipes are read to their end. A directory is EISDIR. */
+int its_file_read_stream(its_arena *arena, const char *path, size_t limit, char **data, size_t *size);
 /* Makes the file `name` in the directory `dir`, which must not have it, with mode 0600. 0 or an errno. */
 int its_file_write_at(int dir, const char *name, const char *data, size_t size);
 bool its_file_is_regular(const char *path);

@@ -81,8 +81,7 @@ static its_status file_body(void *user) {
     const char *name = strcmp(job->path, "-") == 0 ? "<stdin>" : job->path;
     char *text;
     size_t size;
-    int error = its_file_read(&job->scratch, strcmp(job->path, "-") == 0 ? "/dev/stdin" : job->path, LARGEST_FILE,
-                              &text, &size);
+    int error = its_file_read_stream(&job->scratch, job->path, LARGEST_FILE, &text, &size);
     if (!error) return its_ptx_parse(job->ctx, name, text, size, job->module);
     its_diag_begin(job->ctx, ITS_ERROR, ITS_NOWHERE, "can't read '%s': %s", name, strerror(error));
     return ITS_ERR_IO;
