@@ -19,7 +19,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
@@ -30,16 +32,16 @@ PYTHON_RANGE = ((3, 11), (3, 14))
 CMAKE_LEAST = (3, 23)
 
 
-def say(text):
+def say(text: str) -> None:
     print(f"set-up: {text}", flush=True)
 
 
-def fail(text):
+def fail(text: str) -> NoReturn:
     print(f"set-up: {text}", file=sys.stderr)
     sys.exit(1)
 
 
-def run(command, **options):
+def run(command: Sequence[str | Path], **options: Any) -> tuple[int, str]:
     """The command's exit status and all it said."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                           check=False, **options)
@@ -49,33 +51,33 @@ def run(command, **options):
 # -- Debian packages ---------------------------------------------------------------------------------------------------
 
 
-def has_program(name):
+def has_program(name: str) -> Callable[[], bool]:
     return lambda: shutil.which(name) is not None
 
 
-def has_library(name):
+def has_library(name: str) -> Callable[[], bool]:
     return lambda: shutil.which("pkg-config") is not None and run(["pkg-config", "--exists", name])[0] == 0
 
 
-def has_cmake():
+def has_cmake() -> bool:
     if shutil.which("cmake") is None:
         return False
     words = run(["cmake", "--version"])[1].split()
     return tuple(int(part) for part in words[2].split(".")[:2]) >= CMAKE_LEAST
 
 
-def has_venv():
+def has_venv() -> bool:
     return run([sys.executable, "-c", "import ensurepip, venv"])[0] == 0
 
 
-def has_sanitizers_of_clang():
+def has_sanitizers_of_clang() -> bool:
     if shutil.which("clang") is None:
         return False
     name = f"libclang_rt.asan-{os.uname().machine}.a"
     return os.path.isabs(run(["clang", f"-print-file-name={name}"])[1].strip()) or has_clang_asan_by_directory()
 
 
-def has_clang_asan_by_directory():
+def has_clang_asan_by_directory() -> bool:
     """Newer clangs keep one directory per target and drop the machine from the file's name."""
     directory = run(["clang", "-print-runtime-dir"])[1].strip()
     return any(Path(directory).glob("libclang_rt.asan*.a"))
@@ -101,16 +103,16 @@ PACKAGES = (
 )
 
 
-def missing_packages(levels):
+def missing_packages(levels: Sequence[str]) -> list[str]:
     return [package for level, package, present in PACKAGES if level in levels and not present()]
 
 
-def apt(*arguments):
+def apt(*arguments: str) -> tuple[int, str]:
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C")
     return run(["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", *arguments], env=environment)
 
 
-def install_packages(packages):
+def install_packages(packages: list[str]) -> None:
     line = f"apt-get install --no-install-recommends {' '.join(packages)}"
     if shutil.which("apt-get") is None:
         fail(f"these are missing (by the names of their Debian packages), please install them: {' '.join(packages)}")
@@ -126,7 +128,7 @@ def install_packages(packages):
         fail(f"apt-get could not install them:\n{output}")
 
 
-def set_up_packages(levels):
+def set_up_packages(levels: Sequence[str]) -> None:
     missing = missing_packages(levels)
     if not missing:
         return
@@ -139,7 +141,7 @@ def set_up_packages(levels):
 # -- the virtual environment -------------------------------------------------------------------------------------------
 
 
-def toolkit_candidates():
+def toolkit_candidates() -> Iterator[Path]:
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(variable):
             yield Path(os.environ[variable])
@@ -149,7 +151,7 @@ def toolkit_candidates():
     yield Path("/usr/local/cuda")
 
 
-def find_toolkit():
+def find_toolkit() -> Path | None:
     """A CUDA toolkit that has both NVRTC and the headers device code includes, or None."""
     for home in toolkit_candidates():
         libraries = [path for folder in ("lib64", "lib") for path in (home / folder).glob("libnvrtc.so*")]
@@ -158,7 +160,7 @@ def find_toolkit():
     return None
 
 
-def wants_cuda_wheels():
+def wants_cuda_wheels() -> bool:
     choice = os.environ.get("INTARSIA_CUDA", "")
     if choice not in ("", "wheels", "toolkit"):
         fail(f"INTARSIA_CUDA is '{choice}'; it may be 'wheels' or 'toolkit'")
@@ -168,7 +170,7 @@ def wants_cuda_wheels():
     return choice == "wheels" or toolkit is None
 
 
-def requirement_files(levels):
+def requirement_files(levels: Sequence[str]) -> list[Path]:
     files = [TOOLS / "requirements.txt"]
     if wants_cuda_wheels():
         files.append(TOOLS / "requirements-cuda.txt")
@@ -177,30 +179,31 @@ def requirement_files(levels):
     return files
 
 
-def fingerprint(path):
+def fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def read_stamp():
+def read_stamp() -> dict[str, str] | None:
     """What .venv holds, as file name -> hash; None if there is no working .venv of this interpreter."""
     try:
         stamp = json.loads(STAMP.read_text())
     except (OSError, ValueError):
         return None
     works = stamp.get("python") == sys.version and run([VENV / "bin" / "python", "-c", ""])[0] == 0
-    return stamp.get("files", {}) if works else None
+    return dict(stamp.get("files", {})) if works else None
 
 
-def write_stamp(files):
+def write_stamp(files: dict[str, str]) -> None:
     aside = STAMP.with_suffix(".new")
     aside.write_text(json.dumps({"python": sys.version, "files": files}, indent=2) + "\n")
     aside.replace(STAMP)
 
 
-def make_venv():
+def make_venv() -> None:
     if not PYTHON_RANGE[0] <= sys.version_info[:2] <= PYTHON_RANGE[1]:
         least, most = (".".join(map(str, version)) for version in PYTHON_RANGE)
-        fail(f"python {sys.version.split()[0]} is not supported: choose one from {least} to {most} with make PYTHON=...")
+        here = sys.version.split()[0]
+        fail(f"python {here} is not supported: choose one from {least} to {most} with make PYTHON=...")
     say(f".venv with python {sys.version.split()[0]}")
     if VENV.exists():
         shutil.rmtree(VENV)
@@ -215,7 +218,7 @@ def make_venv():
     write_stamp({})
 
 
-def set_up_venv(levels):
+def set_up_venv(levels: Sequence[str]) -> None:
     files = requirement_files(levels)
     wanted = {path.name: fingerprint(path) for path in files}
     there = read_stamp()
@@ -225,7 +228,7 @@ def set_up_venv(levels):
     if all(there.get(name) == value for name, value in wanted.items()):
         return
     say(f"installing the wheels of {', '.join(wanted)} (up to 300 MB the first time)")
-    command = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command: list[str | Path] = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
     for path in files:
         command += ["-r", path]
     status, output = run(command)
@@ -234,7 +237,7 @@ def set_up_venv(levels):
     write_stamp({**there, **wanted})
 
 
-def main():
+def main() -> None:
     if len(sys.argv) != 2 or sys.argv[1] not in LEVELS:
         fail(f"usage: tools/setup.py {'|'.join(LEVELS)}")
     levels = LEVELS[: LEVELS.index(sys.argv[1]) + 1]

@@ -1,0 +1,245 @@
+/* intarsia run: a program on several PEs, each a process of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/launcher.h"
+#include "intarsia/sim.h"
+
+enum { MOST_PES = 64, GRACE_S = 5, TIMED_OUT = 124 };
+
+typedef struct run_args {
+    bool sim, no_prefix;
+    cli_number n_pes, timeout, grace, heap_size;
+    const char *arch;
+} run_args;
+
+static const cli_option options[] = {
+    {0, "sim", NULL, CLI_FLAG, offsetof(run_args, sim), "on the simulator: no GPU is needed"},
+    {'n', "pes", "N", CLI_COUNT, offsetof(run_args, n_pes), "how many PEs, 1 to 64 (default 1)"},
+    {0, "arch", "SM", CLI_TEXT, offsetof(run_args, arch), "the GPU that is simulated: sm_80 (default), sm_90a ..."},
+    {0, "heap-size", "BYTES", CLI_SIZE, offsetof(run_args, heap_size),
+     "symmetric heap of each PE, e.g. 512M (default 1G; only what is used takes memory)"},
+    {0, "timeout", "SECONDS", CLI_COUNT, offsetof(run_args, timeout),
+     "end all PEs after this time, with exit code 124"},
+    {0, "grace", "SECONDS", CLI_COUNT, offsetof(run_args, grace),
+     "how long a PE that is asked to end may take before it is\nkilled (default 5)"},
+    {0, "no-prefix", NULL, CLI_FLAG, offsetof(run_args, no_prefix), "don't put [pe K] in front of every line"},
+};
+
+static const char text[] =
+    "SCRIPT.py is run by Python once per PE: by $INTARSIA_PYTHON if that is set, else by the .venv next to this\n"
+    "program, else by python3. A SCRIPT that doesn't end in .py is a program of its own and is started itself.\n"
+    "What follows SCRIPT is passed to it.\n"
+    "\n"
+    "Each process finds its place in RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, as under torchrun, and in\n"
+    "INTARSIA_PE and INTARSIA_N_PES. With more than one PE, every line it prints is prefixed with its number, and its\n"
+    "standard input is empty.\n"
+    "\n"
+    "The first PE that fails ends all others, with everything they started, and its exit code is that of the command\n"
+    "(128 + N if signal N killed it). SIGINT, SIGTERM and SIGHUP are passed on to all.\n"
+    "\n"
+    "examples:\n"
+    "  intarsia run --sim -n 4 examples/01-simple-shift/simple-shift.py\n"
+    "  intarsia run --sim -n 2 --heap-size 4G --timeout 60 train.py --steps 10\n";
+
+/* -- what to start ------------------------------------------------------------------------------------------------- */
+
+/* The interpreter of a .venv in a folder above this program's own, as in a checkout: build/release/bin -> .venv. */
+static const char *venv_python(cli_app *app) {
+    char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (size <= 0) return NULL;
+    path[size] = 0;
+    for (int i = 0; i < 5; i++) {
+        char *slash = strrchr(path, '/');
+        if (!slash) return NULL;
+        *slash = 0;
+        const char *python = its_arena_printf(&app->arena, "%s/.venv/bin/python", path);
+        if (access(python, X_OK) == 0) return python;
+    }
+    return NULL;
+}
+
+static bool in_path(cli_app *app, const char *name) {
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "", *end; *p; p = *end ? end + 1 : end) {
+        end = strchr(p, ':');
+        if (!end) end = p + strlen(p);
+        const char *file = its_arena_printf(&app->arena, "%.*s/%s", (int)(end - p), p, name);
+        if (access(file, X_OK) == 0) return true;
+    }
+    return false;
+}
+
+static const char *find_python(cli_app *app) {
+    const char *asked = getenv("INTARSIA_PYTHON");
+    if (asked && *asked) {
+        if (access(asked, X_OK) == 0 || (!strchr(asked, '/') && in_path(app, asked))) return asked;
+        cli_usage(app, "set it to the path of a Python interpreter, or unset it",
+                  "INTARSIA_PYTHON names '%s', which can't be run", asked);
+        return NULL;
+    }
+    const char *found = venv_python(app);
+    if (found) return found;
+    if (in_path(app, "python3")) return "python3";
+    cli_usage(app, "install python3, or set INTARSIA_PYTHON to the path of an interpreter", "no Python was found");
+    return NULL;
+}
+
+/* The command of one PE, or NULL after a diagnostic. */
+static char *const *build_argv(cli_app *app, const cli_list *operands) {
+    const char *script = operands->items[0];
+    struct stat info;
+    if (stat(script, &info) != 0) {
+        cli_usage(app, "the first word after the options is the program that every PE runs", "there is no script '%s'",
+                  script);
+        return NULL;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        cli_usage(app, NULL, "'%s' is a folder; name the script in it", script);
+        return NULL;
+    }
+    cli_list argv = {0};
+    if (cli_has_suffix(script, ".py")) {
+        const char *python = find_python(app);
+        if (!python) return NULL;
+        ITS_PUSH(&app->arena, &argv, python);
+    } else if (access(script, X_OK) != 0) {
+        cli_usage(app, "a Python script's name ends in .py; another program must be executable (chmod +x)",
+                  "'%s' is neither a Python script nor a program", script);
+        return NULL;
+    } else if (!strchr(script, '/')) {
+        script = its_arena_printf(&app->arena, "./%s", script);
+    }
+    ITS_PUSH(&app->arena, &argv, script);
+    for (size_t i = 1; i < operands->count; i++) ITS_PUSH(&app->arena, &argv, operands->items[i]);
+    ITS_PUSH(&app->arena, &argv, NULL);
+    return (char *const *)(uintptr_t)argv.items;
+}
+
+/* -- the world ----------------------------------------------------------------------------------------------------- */
+
+static void set_number(const char *name, uint64_t value) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    setenv(name, digits, 1);
+}
+
+typedef struct world {
+    int fd;
+    uint32_t n_pes;
+    const char *arch;
+} world;
+
+/* In the new process: tells it which PE of which world it is. */
+static void enter_world(uint32_t pe, void *user) {
+    const world *w = user;
+    setenv("INTARSIA_BACKEND", "sim", 1);
+    set_number("INTARSIA_SIM_FD", (uint64_t)w->fd);
+    setenv("INTARSIA_ARCH", w->arch, 1);
+    set_number("INTARSIA_PE", pe);
+    set_number("INTARSIA_N_PES", w->n_pes);
+    set_number("RANK", pe);
+    set_number("LOCAL_RANK", pe);
+    set_number("WORLD_SIZE", w->n_pes);
+    set_number("LOCAL_WORLD_SIZE", w->n_pes);
+    setenv("PYTHONUNBUFFERED", "1", 0); /* lines appear when they are printed, also through our pipe */
+}
+
+/* sm_80 -> 8, 0; sm_90a -> 9, 0; sm_120 -> 12, 0 */
+static bool parse_arch(const char *arch, its_sim_options *sim) {
+    char *end;
+    if (strncmp(arch, "sm_", 3) != 0 || arch[3] < '1' || arch[3] > '9') return false;
+    unsigned long number = strtoul(arch + 3, &end, 10);
+    bool suffix = *end == 0 || ((*end == 'a' || *end == 'f') && end[1] == 0);
+    if (!suffix || number < 50 || number > 999) return false;
+    sim->compute_major = (uint32_t)(number / 10);
+    sim->compute_minor = (uint32_t)(number % 10);
+    return true;
+}
+
+/* -- the end ------------------------------------------------------------------------------------------------------- */
+
+static const char *how_it_ended(cli_app *app, int status) {
+    if (WIFEXITED(status)) return its_arena_printf(&app->arena, "exited with code %d", WEXITSTATUS(status));
+    int number = WTERMSIG(status);
+    return its_arena_printf(&app->arena, "was killed by signal %d (%s)", number, strsignal(number));
+}
+
+static int exit_code(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Says what went wrong, and returns the exit code. */
+static int conclude(cli_app *app, const run_args *args, uint32_t n_pes, const cli_outcome *o) {
+    if (o->timed_out) {
+        its_fail(app->ctx, ITS_ERR_FAULT, "--timeout sets the limit", "not finished after %u s; all PEs were stopped",
+                 (unsigned)args->timeout.value);
+        return TIMED_OUT;
+    }
+    if (o->reader_gone && (!o->failed || o->stopped || WIFSIGNALED(o->wait_status))) return 128 + SIGPIPE;
+    if (!o->failed) return CLI_OK;
+    const char *ended = how_it_ended(app, o->wait_status);
+    if (o->signal)
+        its_fail(app->ctx, ITS_ERR_FAULT, NULL, "stopped by signal %d (%s)", o->signal, strsignal(o->signal));
+    else if (o->stopped)
+        its_fail(app->ctx, ITS_ERR_FAULT, NULL, "PE %u %s; the others were stopped", (unsigned)o->pe, ended);
+    else if (n_pes > 1 || WIFSIGNALED(o->wait_status))
+        its_fail(app->ctx, ITS_ERR_FAULT, NULL, "PE %u %s", (unsigned)o->pe, ended);
+    return exit_code(o->wait_status);
+}
+
+static int check_args(cli_app *app, const run_args *args, const cli_list *operands, its_sim_options *sim) {
+    if (operands->count == 0)
+        return cli_usage(app, "for example: intarsia run --sim -n 4 SCRIPT.py", "no script given");
+    if (args->n_pes.given && (args->n_pes.value < 1 || args->n_pes.value > MOST_PES))
+        return cli_usage(app, NULL, "-n takes 1 to %d PEs, not %llu", MOST_PES, (unsigned long long)args->n_pes.value);
+    if (args->grace.value > 3600) return cli_usage(app, NULL, "--grace takes at most 3600 seconds");
+    if (args->timeout.given && args->timeout.value == 0)
+        return cli_usage(app, "leave it away for no limit", "--timeout takes at least 1 second");
+    if (args->arch && !parse_arch(args->arch, sim))
+        return cli_usage(app, NULL, "--arch takes an architecture such as sm_80 or sm_90a, not '%s'", args->arch);
+    if (!args->sim)
+        return cli_usage(app, "add --sim to run on the simulator", "running on GPUs is not implemented yet");
+    return CLI_OK;
+}
+
+static int run(cli_app *app, const void *user, const cli_list *operands) {
+    const run_args *args = user;
+    its_sim_options sim = {.n_pes = args->n_pes.given ? (uint32_t)args->n_pes.value : 1};
+    sim.heap_size = args->heap_size.value;
+    int code = check_args(app, args, operands, &sim);
+    if (code) return code;
+    char *const *argv = build_argv(app, operands);
+    if (!argv) return CLI_USAGE;
+    world w = {.n_pes = sim.n_pes, .arch = args->arch ? args->arch : "sm_80"};
+    its_status status = its_sim_world_new(app->ctx, &sim, &w.fd);
+    if (status != ITS_OK) return cli_status(status);
+    cli_job job = {.argv = argv,
+                   .n_pes = sim.n_pes,
+                   .prefix = !args->no_prefix,
+                   .grace_ms = 1000 * (args->grace.given ? (uint32_t)args->grace.value : GRACE_S),
+                   .limit_ms = args->timeout.value * 1000,
+                   .enter = enter_world,
+                   .user = &w};
+    cli_outcome outcome;
+    status = cli_launch(app, &job, &outcome);
+    close(w.fd);
+    return status == ITS_OK ? conclude(app, args, sim.n_pes, &outcome) : cli_status(status);
+}
+
+const cli_command cli_run = {
+    .name = "run",
+    .usage = "--sim [-n N] [OPTIONS] SCRIPT.py [ARGUMENTS]",
+    .summary = "run a program on several PEs",
+    .text = text,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .args_size = sizeof(run_args),
+    .first_ends = true,
+    .run = run,
+};
