@@ -256,15 +256,15 @@ struct its_regs {
 
 /* One element of an initialiser; braces were flattened, missing elements are not listed. */
 typedef struct its_init {
-    uint8_t kind;       /* ITS_OPND_INT, F32, F64 or SYM */
-    bool generic;       /* SYM: generic(symbol) + offset */
-    uint32_t index;     /* which element of the flattened array this is */
+    uint8_t kind;   /* ITS_OPND_INT, F32, F64 or SYM */
+    bool generic;   /* SYM: generic(symbol) + offset */
+    uint8_t byte;   /* SYM: 0, or 1 + n for byte n of the address: the mask `0xff00(symbol)` is byte 1 */
+    uint32_t index; /* which element of the flattened array this is */
     uint32_t pos;
-    uint64_t mask;      /* SYM: 0, or the mask of `0xff00(symbol)` */
-    its_symbol *symbol;
+    int32_t offset; /* SYM: bytes added */
     union {
+        its_symbol *symbol;
         uint64_t bits;
-        int64_t offset;
     };
 } its_init;
 

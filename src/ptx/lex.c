@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONGEST_SHOWN = 4096 }; /* bytes of a token in a message */
+
 enum { SPACE = 1, DIGIT = 2, START = 4, WORD = 8 }; /* character classes; WORD: may follow in a word */
 
 #define D (DIGIT | WORD)
@@ -304,5 +306,7 @@ const char *its_token_show(its_lexer *lexer) {
     const its_token *token = &lexer->token;
     if (token->kind == ITS_TOK_END) return "the end of the file";
     if (token->kind == ITS_TOK_STRING) return "a string";
-    return its_arena_printf(lexer->scratch, "'%.*s'", (int)(token->size < 8192 ? token->size : 8192), token->text);
+    bool whole = token->size <= LONGEST_SHOWN;
+    return its_arena_printf(lexer->scratch, whole ? "'%.*s'" : "'%.*s...'", (int)(whole ? token->size : LONGEST_SHOWN),
+                            token->text);
 }

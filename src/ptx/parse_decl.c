@@ -156,14 +156,40 @@ bool its_set_size(its_parser *parser, its_symbol *symbol) {
 
 /* -- initialisers -------------------------------------------------------------------------------------------------- */
 
-typedef ITS_VEC(its_init) init_list;
+/* The elements read so far; there is room for as many as the text has commas, so it never moves. */
+typedef struct init_list {
+    its_init *items;
+    size_t count, capacity;
+} init_list;
+
+static bool add_init(its_parser *parser, init_list *list, const its_init *init) {
+    if (list->count == list->capacity) return its_error(parser, init->pos, "a ';' is missing in front of this element");
+    list->items[list->count++] = *init;
+    return true;
+}
+
+static void reserve_inits(its_parser *parser, init_list *list) {
+    size_t commas = 0;
+    for (const char *p = tok(parser)->text; p < parser->lexer.end && *p != ';'; p++) commas += *p == ',';
+    list->capacity = commas + 1;
+    list->items = its_arena_array(parser->arena, list->capacity, sizeof *list->items);
+}
 
 /* `+ constant` behind a symbol, or nothing. */
 static bool init_offset(its_parser *parser, its_init *init) {
     if (!its_accept(parser, '+')) return true;
     its_operand value;
     if (!its_parse_const(parser, &value)) return false;
-    init->offset = (int64_t)value.bits;
+    int64_t offset = (int64_t)value.bits;
+    if (offset != (int32_t)offset) return its_error(parser, value.pos, "an offset of more than 2 GiB");
+    init->offset = (int32_t)offset;
+    return true;
+}
+
+/* `0xff00(symbol)`: one byte of an address. */
+static bool init_mask(its_parser *parser, its_init *init, uint64_t mask) {
+    while (init->byte < 8 && mask != 0xffULL << 8 * init->byte) init->byte++;
+    if (init->byte++ == 8) return its_error(parser, init->pos, "a mask selects one byte: 0xff, 0xff00 and so on");
     return true;
 }
 
@@ -194,9 +220,9 @@ static bool init_element(its_parser *parser, its_init *init) {
     its_operand value;
     if (!its_parse_const(parser, &value)) return false;
     if (value.kind == ITS_OPND_INT && is_kind(parser, '(')) {
-        init->mask = value.bits;
         next(parser);
-        return init_symbol(parser, init) && init_offset(parser, init) && its_expect(parser, ')', "')'");
+        return init_mask(parser, init, value.bits) && init_symbol(parser, init) && init_offset(parser, init) &&
+               its_expect(parser, ')', "')'");
     }
     init->kind = value.kind;
     init->bits = value.bits;
@@ -225,8 +251,7 @@ static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list 
             at += stride_of(symbol, depth + 1);
         } else {
             its_init init = {.index = (uint32_t)at++};
-            if (!init_element(parser, &init)) return false;
-            ITS_PUSH(&parser->scratch, list, init);
+            if (!init_element(parser, &init) || !add_init(parser, list, &init)) return false;
         }
         if (!its_accept(parser, ',')) break;
     }
@@ -238,6 +263,7 @@ static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list 
 static bool initialiser(its_parser *parser, its_var *var) {
     its_symbol *symbol = var->symbol;
     init_list list = {0};
+    reserve_inits(parser, &list);
     var->has_init = true;
     if (is_kind(parser, '{')) {
         uint64_t end = stride_of(symbol, 0);
@@ -253,12 +279,10 @@ static bool initialiser(its_parser *parser, its_var *var) {
         }
     } else {
         its_init init = {0};
-        if (!init_element(parser, &init)) return false;
-        ITS_PUSH(&parser->scratch, &list, init);
+        if (!init_element(parser, &init) || !add_init(parser, &list, &init)) return false;
     }
     var->n_init = (uint32_t)list.count;
-    var->init = its_arena_alloc(parser->arena, (list.count ? list.count : 1) * sizeof *var->init);
-    if (list.count) memcpy(var->init, list.items, list.count * sizeof *var->init);
+    var->init = list.items;
     return true;
 }
 

@@ -181,8 +181,8 @@ static void put_init(its_buffer *out, const its_init *init) {
         put_constant(out, init->kind, init->bits, false);
         return;
     }
-    if (init->mask) {
-        its_buffer_printf(out, "0x%llx(", (unsigned long long)init->mask);
+    if (init->byte) {
+        its_buffer_printf(out, "0x%llx(", 0xffULL << 8 * (init->byte - 1));
         put_name(out, init->symbol->name);
         put_offset(out, init->offset);
         its_buffer_char(out, ')');
