@@ -20,6 +20,7 @@ import hashlib
 import json
 import multiprocessing
 import multiprocessing.connection
+import os
 import re
 import subprocess
 import sys
@@ -203,59 +204,76 @@ def worker(channel: multiprocessing.connection.Connection, out: str) -> None:
 
 
 def serve(channel: multiprocessing.connection.Connection, out: str) -> None:
-    while (job := channel.recv()) is not None:
-        started = time.monotonic()
-        try:
-            ptx, facts = make(job)
-            path = Path(out) / job.file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(ptx)
-            channel.send((None, facts, time.monotonic() - started))
-        except Exception as error:  # anything a compiler may raise is this file's failure
-            channel.send((f"{type(error).__name__}: {error}".strip(), {}, time.monotonic() - started))
+    with tempfile.TemporaryFile() as log:
+        os.dup2(log.fileno(), 2)  # compilers talk there from native code
+        while (job := channel.recv()) is not None:
+            started = time.monotonic()
+            log.truncate(0)
+            log.seek(0)
+            try:
+                ptx, facts = make(job)
+                path = Path(out) / job.file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(ptx)
+                channel.send((None, facts, time.monotonic() - started))
+            except Exception as error:  # anything a compiler may raise is this file's failure
+                log.seek(0)
+                text = f"{type(error).__name__}: {error}".strip() + "\n" + log.read().decode(errors="replace")
+                channel.send((text.rstrip(), {}, time.monotonic() - started))
 
 
 class Pool:
-    """`n` worker processes; a dead one is replaced and its job failed."""
+    """`n` worker processes, each for one target; a dead one is replaced and its job failed.
+
+    Triton 3.6 keeps some lowering choices (fp8 conversions) of the first target that a process compiles for, so a
+    process that compiled for one target is of no use for another.
+    """
 
     def __init__(self, n: int, out: Path):
         self.out, self.context = str(out), multiprocessing.get_context("spawn")
-        self.idle: list[tuple[Any, Any]] = []
+        self.idle: list[tuple[Any, Any, str]] = []  # channel, process, target
         self.busy: dict[Any, tuple[Any, Job]] = {}
         self.room = n
 
     def start(self, job: Job) -> None:
-        if not self.idle:
-            ours, theirs = self.context.Pipe()
+        match = next((w for w in self.idle if w[2] == job.target), None)
+        if match:
+            self.idle.remove(match)
+            channel, process, _ = match
+        else:
+            self.dismiss()
+            channel, theirs = self.context.Pipe()
             process = self.context.Process(target=worker, args=(theirs, self.out), daemon=True)
             process.start()
             theirs.close()
-            self.idle.append((ours, process))
-        channel, process = self.idle.pop()
         channel.send(job)
         self.busy[channel] = (process, job)
 
-    def finish_one(self) -> list[tuple[Job, str | None, dict[str, Any], float]]:
+    def finish_some(self) -> list[tuple[Job, str | None, dict[str, Any], float]]:
         done = []
         for channel in multiprocessing.connection.wait(list(self.busy)):
             process, job = self.busy.pop(channel)
             try:
                 done.append((job, *channel.recv()))
-                self.idle.append((channel, process))
+                self.idle.append((channel, process, job.target))
             except (EOFError, ConnectionError):
                 process.join()
                 done.append((job, f"the compiler ended its process (status {process.exitcode})", {}, 0.0))
         return done
 
+    def dismiss(self) -> None:
+        for channel, process, _ in self.idle:
+            channel.send(None)
+            process.join()
+        self.idle.clear()
+
     def run(self, jobs: list[Job]):
-        waiting = list(reversed(jobs))
+        waiting = sorted(jobs, key=lambda j: (j.target, j.source), reverse=True)
         while waiting or self.busy:
             while waiting and len(self.busy) < self.room:
                 self.start(waiting.pop())
-            yield from self.finish_one()
-        for channel, process in self.idle:
-            channel.send(None)
-            process.join()
+            yield from self.finish_some()
+        self.dismiss()
 
 
 # -- the whole corpus --------------------------------------------------------------------------------------------------

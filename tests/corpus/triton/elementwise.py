@@ -182,11 +182,11 @@ case(clamp_nan, (1,), lambda x, **_: {"z": np.where(x > 0.5, -1, np.clip(x, -0.2
 @triton.jit
 def vector_hints(x, z, n, B: tl.constexpr):
     o = tl.max_contiguous(tl.multiple_of(tl.program_id(0) * B + tl.arange(0, B), B), B)
-    v = tl.load(x + o, cache_modifier=".cg", eviction_policy="evict_last")
-    w = tl.load(x + o, cache_modifier=".ca", eviction_policy="evict_first")
-    u = tl.load(x + o, volatile=True)
+    v = tl.load(x + o, cache_modifier=".cg")
+    w = tl.load(x + o, cache_modifier=".ca") + tl.load(x + o, eviction_policy="evict_last")
+    u = tl.load(x + o, volatile=True) + tl.load(x + o, eviction_policy="evict_first")
     tl.store(z + o, v + w + u, cache_modifier=".cs")
-    tl.store(z + n + o, v, cache_modifier=".wt", eviction_policy="evict_first")
+    tl.store(z + n + o, v, cache_modifier=".wt")
 
 
-case(vector_hints, (2,), lambda x, **_: {"z": np.concatenate([x * 3, x])}, x=rand(1024), z=full(2048), n=1024, B=512)
+case(vector_hints, (2,), lambda x, **_: {"z": np.concatenate([x * 5, x])}, x=rand(1024), z=full(2048), n=1024, B=512)
