@@ -15,7 +15,7 @@
  */
 #include <intarsia/nvshmem.h>
 
-#include "state.h"
+#include <sim/state.h>
 
 struct alignas(2) __half {
     unsigned short bits;
@@ -499,8 +499,8 @@ __device__ void nvshmem_fence(void) { __threadfence_system(); }
 __device__ void nvshmem_quiet(void) { __threadfence_system(); }
 
 __device__ void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) {
-    set_signal(reach((u64 *)sig_addr, pe, CALL(SIGNAL_OP, none, BLOCK, 1)), signal, sig_op,
-               CALL(SIGNAL_OP, none, BLOCK, 1));
+    set_signal(reach((u64 *)sig_addr, pe, CALL(SIGNAL_OP, none, THREAD, 0)), signal, sig_op,
+               CALL(SIGNAL_OP, none, THREAD, 0));
 }
 __device__ uint64_t nvshmem_signal_fetch(uint64_t *sig_addr) { return load_acquire((const u64 *)sig_addr); }
 __device__ uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_val) {

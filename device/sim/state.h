@@ -59,58 +59,58 @@ struct intarsia_sim_complaint {
  */
 #define INTARSIA_SIM_CALL(op, type, group, nbi) ((op) | (type) << 8 | (group) << 16 | (nbi) << 18)
 
-#define INTARSIA_SIM_OPS(X)                                                                                            \
-    X(P, "p")                                                                                                          \
-    X(G, "g")                                                                                                          \
-    X(PUT, "put")                                                                                                      \
-    X(GET, "get")                                                                                                      \
-    X(IPUT, "iput")                                                                                                    \
-    X(IGET, "iget")                                                                                                    \
-    X(PUT_SIGNAL, "put_signal")                                                                                        \
-    X(SIGNAL_OP, "signal_op")                                                                                          \
-    X(SIGNAL_WAIT_UNTIL, "signal_wait_until")                                                                          \
-    X(WAIT_UNTIL, "wait_until")                                                                                        \
-    X(WAIT_UNTIL_ALL, "wait_until_all")                                                                                \
-    X(WAIT_UNTIL_ANY, "wait_until_any")                                                                                \
-    X(WAIT_UNTIL_SOME, "wait_until_some")                                                                              \
-    X(WAIT_UNTIL_ALL_VECTOR, "wait_until_all_vector")                                                                  \
-    X(WAIT_UNTIL_ANY_VECTOR, "wait_until_any_vector")                                                                  \
-    X(WAIT_UNTIL_SOME_VECTOR, "wait_until_some_vector")                                                                \
-    X(TEST, "test")                                                                                                    \
-    X(TEST_ALL, "test_all")                                                                                            \
-    X(TEST_ANY, "test_any")                                                                                            \
-    X(TEST_SOME, "test_some")                                                                                          \
-    X(TEST_ALL_VECTOR, "test_all_vector")                                                                              \
-    X(TEST_ANY_VECTOR, "test_any_vector")                                                                              \
-    X(TEST_SOME_VECTOR, "test_some_vector")                                                                            \
-    X(ATOMIC_FETCH, "atomic_fetch")                                                                                    \
-    X(ATOMIC_SET, "atomic_set")                                                                                        \
-    X(ATOMIC_SWAP, "atomic_swap")                                                                                      \
-    X(ATOMIC_COMPARE_SWAP, "atomic_compare_swap")                                                                      \
-    X(ATOMIC_FETCH_INC, "atomic_fetch_inc")                                                                            \
-    X(ATOMIC_INC, "atomic_inc")                                                                                        \
-    X(ATOMIC_FETCH_ADD, "atomic_fetch_add")                                                                            \
-    X(ATOMIC_ADD, "atomic_add")                                                                                        \
-    X(ATOMIC_FETCH_AND, "atomic_fetch_and")                                                                            \
-    X(ATOMIC_AND, "atomic_and")                                                                                        \
-    X(ATOMIC_FETCH_OR, "atomic_fetch_or")                                                                              \
-    X(ATOMIC_OR, "atomic_or")                                                                                          \
-    X(ATOMIC_FETCH_XOR, "atomic_fetch_xor")                                                                            \
-    X(ATOMIC_XOR, "atomic_xor")                                                                                        \
-    X(BARRIER, "barrier")                                                                                              \
-    X(BARRIER_ALL, "barrier_all")                                                                                      \
-    X(TEAM_SYNC, "team_sync")                                                                                          \
-    X(SYNC_ALL, "sync_all")                                                                                            \
-    X(TEAM_MY_PE, "team_my_pe")                                                                                        \
-    X(TEAM_N_PES, "team_n_pes")                                                                                        \
+#define INTARSIA_SIM_OPS(X)                             \
+    X(P, "p")                                           \
+    X(G, "g")                                           \
+    X(PUT, "put")                                       \
+    X(GET, "get")                                       \
+    X(IPUT, "iput")                                     \
+    X(IGET, "iget")                                     \
+    X(PUT_SIGNAL, "put_signal")                         \
+    X(SIGNAL_OP, "signal_op")                           \
+    X(SIGNAL_WAIT_UNTIL, "signal_wait_until")           \
+    X(WAIT_UNTIL, "wait_until")                         \
+    X(WAIT_UNTIL_ALL, "wait_until_all")                 \
+    X(WAIT_UNTIL_ANY, "wait_until_any")                 \
+    X(WAIT_UNTIL_SOME, "wait_until_some")               \
+    X(WAIT_UNTIL_ALL_VECTOR, "wait_until_all_vector")   \
+    X(WAIT_UNTIL_ANY_VECTOR, "wait_until_any_vector")   \
+    X(WAIT_UNTIL_SOME_VECTOR, "wait_until_some_vector") \
+    X(TEST, "test")                                     \
+    X(TEST_ALL, "test_all")                             \
+    X(TEST_ANY, "test_any")                             \
+    X(TEST_SOME, "test_some")                           \
+    X(TEST_ALL_VECTOR, "test_all_vector")               \
+    X(TEST_ANY_VECTOR, "test_any_vector")               \
+    X(TEST_SOME_VECTOR, "test_some_vector")             \
+    X(ATOMIC_FETCH, "atomic_fetch")                     \
+    X(ATOMIC_SET, "atomic_set")                         \
+    X(ATOMIC_SWAP, "atomic_swap")                       \
+    X(ATOMIC_COMPARE_SWAP, "atomic_compare_swap")       \
+    X(ATOMIC_FETCH_INC, "atomic_fetch_inc")             \
+    X(ATOMIC_INC, "atomic_inc")                         \
+    X(ATOMIC_FETCH_ADD, "atomic_fetch_add")             \
+    X(ATOMIC_ADD, "atomic_add")                         \
+    X(ATOMIC_FETCH_AND, "atomic_fetch_and")             \
+    X(ATOMIC_AND, "atomic_and")                         \
+    X(ATOMIC_FETCH_OR, "atomic_fetch_or")               \
+    X(ATOMIC_OR, "atomic_or")                           \
+    X(ATOMIC_FETCH_XOR, "atomic_fetch_xor")             \
+    X(ATOMIC_XOR, "atomic_xor")                         \
+    X(BARRIER, "barrier")                               \
+    X(BARRIER_ALL, "barrier_all")                       \
+    X(TEAM_SYNC, "team_sync")                           \
+    X(SYNC_ALL, "sync_all")                             \
+    X(TEAM_MY_PE, "team_my_pe")                         \
+    X(TEAM_N_PES, "team_n_pes")                         \
     X(TEAM_TRANSLATE_PE, "team_translate_pe")
 
 /* What may stand for the type: nothing, the bytes of `mem`, a size in bits, or a type. */
-#define INTARSIA_SIM_TYPES(X)                                                                                          \
-    X(none) X(mem) X(8) X(16) X(32) X(64) X(128)                                                                       \
-    X(bfloat16) X(half) X(float) X(double) X(char) X(short) X(schar) X(int) X(long) X(longlong) X(uchar) X(ushort)     \
-    X(uint) X(ulong) X(ulonglong) X(int8) X(int16) X(int32) X(int64) X(uint8) X(uint16) X(uint32) X(uint64) X(size)    \
-    X(ptrdiff)
+#define INTARSIA_SIM_TYPES(X)                                                                                    \
+    X(none)                                                                                                      \
+    X(mem) X(8) X(16) X(32) X(64) X(128) X(bfloat16) X(half) X(float) X(double) X(char) X(short) X(schar) X(int) \
+        X(long) X(longlong) X(uchar) X(ushort) X(uint) X(ulong) X(ulonglong) X(int8) X(int16) X(int32) X(int64)  \
+            X(uint8) X(uint16) X(uint32) X(uint64) X(size) X(ptrdiff)
 
 #define INTARSIA_SIM_OP(id, text) INTARSIA_SIM_OP_##id,
 #define INTARSIA_SIM_TYPE(name) INTARSIA_SIM_TYPE_##name,

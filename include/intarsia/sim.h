@@ -37,6 +37,12 @@ ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its
                                 its_backend **backend);
 
 /*
+ * The size of the symmetric heap that the environment asks for: INTARSIA_HEAP_SIZE, else NVSHMEM_SYMMETRIC_SIZE, with a
+ * unit K, M, G or T or none; 0 if neither is set. For launchers, and used by its_sim_open_env.
+ */
+ITS_API its_status its_sim_heap_setting(its_context *ctx, size_t *size);
+
+/*
  * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world of
  * one PE if they are not set.
  */
