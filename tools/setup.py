@@ -228,9 +228,10 @@ def set_up_venv(levels: Sequence[str]) -> None:
     if all(there.get(name) == value for name, value in wanted.items()):
         return
     say(f"installing the wheels of {', '.join(wanted)} (up to 300 MB the first time)")
-    command: list[str | Path] = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [*pip, "install"]
     for path in files:
-        command += ["-r", path]
+        command += ["-r", str(path)]
     status, output = run(command)
     if status != 0:
         fail(f"pip could not install them:\n{output}")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/launcher.h"
+#include "cli/python.h"
 #include "intarsia/sim.h"
 
 enum { MOST_PES = 64, GRACE_S = 5, TIMED_OUT = 124 };
@@ -48,48 +49,6 @@ static const char text[] =
 
 /* -- what to start ------------------------------------------------------------------------------------------------- */
 
-/* The interpreter of a .venv in a folder above this program's own, as in a checkout: build/release/bin -> .venv. */
-static const char *venv_python(cli_app *app) {
-    char path[4096];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (size <= 0) return NULL;
-    path[size] = 0;
-    for (int i = 0; i < 5; i++) {
-        char *slash = strrchr(path, '/');
-        if (!slash) return NULL;
-        *slash = 0;
-        const char *python = its_arena_printf(&app->arena, "%s/.venv/bin/python", path);
-        if (access(python, X_OK) == 0) return python;
-    }
-    return NULL;
-}
-
-static bool in_path(cli_app *app, const char *name) {
-    const char *path = getenv("PATH");
-    for (const char *p = path ? path : "", *end; *p; p = *end ? end + 1 : end) {
-        end = strchr(p, ':');
-        if (!end) end = p + strlen(p);
-        const char *file = its_arena_printf(&app->arena, "%.*s/%s", (int)(end - p), p, name);
-        if (access(file, X_OK) == 0) return true;
-    }
-    return false;
-}
-
-static const char *find_python(cli_app *app) {
-    const char *asked = getenv("INTARSIA_PYTHON");
-    if (asked && *asked) {
-        if (access(asked, X_OK) == 0 || (!strchr(asked, '/') && in_path(app, asked))) return asked;
-        cli_usage(app, "set it to the path of a Python interpreter, or unset it",
-                  "INTARSIA_PYTHON names '%s', which can't be run", asked);
-        return NULL;
-    }
-    const char *found = venv_python(app);
-    if (found) return found;
-    if (in_path(app, "python3")) return "python3";
-    cli_usage(app, "install python3, or set INTARSIA_PYTHON to the path of an interpreter", "no Python was found");
-    return NULL;
-}
-
 /* The command of one PE, or NULL after a diagnostic. */
 static char *const *build_argv(cli_app *app, const cli_list *operands) {
     const char *script = operands->items[0];
@@ -105,7 +64,7 @@ static char *const *build_argv(cli_app *app, const cli_list *operands) {
     }
     cli_list argv = {0};
     if (cli_has_suffix(script, ".py")) {
-        const char *python = find_python(app);
+        const char *python = cli_find_python(app);
         if (!python) return NULL;
         ITS_PUSH(&app->arena, &argv, python);
     } else if (access(script, X_OK) != 0) {

@@ -85,11 +85,21 @@ static int write_aside(cli_app *app, const char *path, const struct stat *old, c
     return write_failed(app, path);
 }
 
+/* A link stays: what it points to is replaced. */
+static int replace(cli_app *app, const char *path, const struct stat *old, const char *data, size_t size) {
+    char *real = realpath(path, NULL);
+    if (!real) return write_failed(app, path);
+    const char *target = its_arena_text(&app->arena, real, strlen(real));
+    free(real);
+    return write_aside(app, target, old, data, size);
+}
+
 int cli_write(cli_app *app, const char *path, const char *data, size_t size) {
     struct stat old;
     if (!path || strcmp(path, "-") == 0) return write_directly(app, STDOUT_FILENO, "standard output", data, size);
     bool exists = stat(path, &old) == 0;
-    if (!exists || S_ISREG(old.st_mode)) return write_aside(app, path, exists ? &old : NULL, data, size);
+    if (!exists) return write_aside(app, path, NULL, data, size);
+    if (S_ISREG(old.st_mode)) return replace(app, path, &old, data, size);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     return fd < 0 ? write_failed(app, path) : write_directly(app, fd, path, data, size);
 }

@@ -38,10 +38,20 @@ def intarsia(program, environment, tmp_path):
     here.mkdir(exist_ok=True)
 
     def call(*arguments, stdin="", timeout=120, cwd=here, **variables):
-        done = subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, text=True, cwd=cwd,
+        done = subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, text=True, errors="replace", cwd=cwd,
                               timeout=timeout, check=False, env={**environment, **variables})
         assert "Sanitizer" not in done.stderr and "runtime error:" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 
     call.folder = here
     return call
+
+
+@pytest.fixture(scope="session")
+def ptxas():
+    """Triton brings one."""
+    import triton
+
+    path = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    assert path.exists()
+    return path
