@@ -15,7 +15,8 @@ extern "C" {
 
 typedef struct its_sim_options {
     uint32_t n_pes;            /* 1 to 64 */
-    size_t heap_size;          /* symmetric heap per PE in bytes; 0: 1 GiB (reserved, not committed) */
+    size_t heap_size;          /* symmetric heap per PE in bytes, reserved, not committed; 0: what the environment says in
+                                  INTARSIA_HEAP_SIZE, else NVSHMEM_SYMMETRIC_SIZE (512M, 2G), else 1 GiB */
     uint32_t multiprocessors;  /* 0: 4 */
     uint32_t compute_major, compute_minor; /* 0: 8.0 */
 } its_sim_options;
@@ -35,12 +36,6 @@ ITS_API its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe);
 /* Opens PE `pe` of the world behind `fd`. With fd -1 a private world of one PE is made from `options` (may be NULL). */
 ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its_sim_options *options,
                                 its_backend **backend);
-
-/*
- * The size of the symmetric heap that the environment asks for: INTARSIA_HEAP_SIZE, else NVSHMEM_SYMMETRIC_SIZE, with a
- * unit K, M, G or T or none; 0 if neither is set. For launchers, and used by its_sim_open_env.
- */
-ITS_API its_status its_sim_heap_setting(its_context *ctx, size_t *size);
 
 /*
  * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world of

@@ -676,37 +676,9 @@ static its_status read_number(its_context *ctx, const char *name, uint64_t most,
     return ITS_OK;
 }
 
-its_status its_sim_heap_setting(its_context *ctx, size_t *size) {
-    static const char *const names[] = {"INTARSIA_HEAP_SIZE", "NVSHMEM_SYMMETRIC_SIZE"};
-    *size = 0;
-    for (size_t i = 0; i < 2; i++) {
-        const char *text = getenv(names[i]);
-        if (!text || !*text) continue;
-        char *end;
-        errno = 0;
-        double value = strtod(text, &end);
-        static const char units[] = "kmgt";
-        const char *unit = *end ? strchr(units, *end | 32) : NULL;
-        double scale = 1;
-        for (const char *u = units; unit && u <= unit; u++) scale *= 1024;
-        if (unit) end++;
-        if (*end == 'B' || *end == 'b') end++;
-        if (errno || *end || !(value > 0) || value * scale > 1e15)
-            return its_fail(ctx, ITS_ERR_USAGE, "write a size such as 512M or 2G",
-                            "the environment variable %s holds '%s', which is not a size", names[i], text);
-        *size = (size_t)(value * scale);
-        return ITS_OK;
-    }
-    return ITS_OK;
-}
-
 its_status its_sim_open_env(its_context *ctx, its_backend **backend) {
     *backend = NULL;
-    if (!getenv("INTARSIA_SIM_FD")) {
-        its_sim_options options = {0};
-        its_status status = its_sim_heap_setting(ctx, &options.heap_size);
-        return status == ITS_OK ? its_sim_open(ctx, -1, 0, &options, backend) : status;
-    }
+    if (!getenv("INTARSIA_SIM_FD")) return its_sim_open(ctx, -1, 0, NULL, backend);
     uint64_t fd, pe;
     its_status status = read_number(ctx, "INTARSIA_SIM_FD", INT_MAX, &fd);
     if (status == ITS_OK) status = read_number(ctx, "INTARSIA_PE", ITS_WORLD_MAX_PES - 1, &pe);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -70,6 +71,36 @@ static bool choose_base(its_world_control *control) {
     return false;
 }
 
+/* 1.5G, 512M, 4096: the multiplier of the unit letter at the end, 1 for none. */
+static double unit_of(const char **text) {
+    static const char units[] = "kmgt";
+    const char *unit = **text ? strchr(units, **text | 32) : NULL;
+    double scale = 1;
+    for (const char *u = units; unit && u <= unit; u++) scale *= 1024;
+    if (unit) ++*text;
+    if (**text == 'B' || **text == 'b') ++*text;
+    return scale;
+}
+
+/* What the environment asks for; `*size` stays as it is if it asks for nothing. */
+static its_status heap_setting(its_context *ctx, size_t *size) {
+    static const char *const names[] = {"INTARSIA_HEAP_SIZE", "NVSHMEM_SYMMETRIC_SIZE"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        if (!text || !*text) continue;
+        char *number_end;
+        double value = strtod(text, &number_end);
+        const char *end = number_end;
+        value *= unit_of(&end);
+        if (*end || end == text || !(value >= 1) || value > 1e15)
+            return its_fail(ctx, ITS_ERR_USAGE, "write a size such as 512M or 2G",
+                            "the environment variable %s holds '%s', which is not a size", names[i], text);
+        *size = (size_t)value;
+        return ITS_OK;
+    }
+    return ITS_OK;
+}
+
 static void lay_out(its_world_control *control, const its_sim_options *options) {
     memcpy(control->magic, WORLD_MAGIC, sizeof control->magic);
     control->abi = WORLD_ABI;
@@ -105,13 +136,15 @@ static its_status write_world(its_context *ctx, int fd, const its_world_control 
     return ITS_OK;
 }
 
-its_status its_sim_world_new(its_context *ctx, const its_sim_options *options, int *fd) {
+its_status its_sim_world_new(its_context *ctx, const its_sim_options *asked, int *fd) {
     *fd = -1;
-    its_status status = check_options(ctx, options);
+    its_sim_options options = *asked;
+    its_status status = options.heap_size ? ITS_OK : heap_setting(ctx, &options.heap_size);
+    if (status == ITS_OK) status = check_options(ctx, &options);
     if (status != ITS_OK) return status;
     its_world_control control; /* some 60 KB */
     memset(&control, 0, sizeof control);
-    lay_out(&control, options);
+    lay_out(&control, &options);
     if (!choose_base(&control))
         return its_fail(ctx, ITS_ERR_NOMEM, "ask for a smaller symmetric heap (INTARSIA_HEAP_SIZE) or lift `ulimit -v`",
                         "no range of %" PRIu64 " free addresses is left for %u PEs", world_span(&control),

@@ -422,6 +422,37 @@ static void test_large_world(void **state) {
     its_context_free(ctx);
 }
 
+static size_t heap_size_from(const char *text) {
+    its_context *ctx = its_context_new(NULL);
+    setenv("NVSHMEM_SYMMETRIC_SIZE", text, 1);
+    int fd = -1;
+    size_t size = 0;
+    its_pe pe;
+    if (its_sim_world_new(ctx, &(its_sim_options){.n_pes = 1}, &fd) == ITS_OK) {
+        assert_int_equal(its_pe_open(ctx, fd, 0, &pe), ITS_OK);
+        size = pe.world->control->heap_size;
+        its_pe_close(&pe);
+        close(fd);
+    } else {
+        assert_non_null(strstr(last_message(ctx), "which is not a size"));
+    }
+    unsetenv("NVSHMEM_SYMMETRIC_SIZE");
+    its_context_free(ctx);
+    return size;
+}
+
+static void test_heap_setting(void **state) {
+    (void)state;
+    assert_int_equal(heap_size_from("512M"), (size_t)512 << 20);
+    assert_int_equal(heap_size_from("1.5GB"), (size_t)3 << 29);
+    assert_int_equal(heap_size_from("131072"), 131072);
+    assert_int_equal(heap_size_from("64k"), 65536);
+    assert_int_equal(heap_size_from("many"), 0);
+    assert_int_equal(heap_size_from("12X"), 0);
+    assert_int_equal(heap_size_from("-1"), 0);
+    assert_int_equal(heap_size_from("M"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barrier),        cmocka_unit_test(test_slow_pe),
@@ -432,7 +463,7 @@ int main(void) {
         cmocka_unit_test(test_mismatch),       cmocka_unit_test(test_mismatch_too_large),
         cmocka_unit_test(test_free_mismatch),  cmocka_unit_test(test_out_of_heap),
         cmocka_unit_test(test_private_memory), cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_large_world),
+        cmocka_unit_test(test_large_world),    cmocka_unit_test(test_heap_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
