@@ -19,6 +19,11 @@ class Done:
 
 
 @pytest.fixture
+def root():
+    return ROOT
+
+
+@pytest.fixture
 def program():
     assert PROGRAM.exists(), f"{PROGRAM} is not built: run make"
     return PROGRAM
@@ -38,8 +43,8 @@ def intarsia(program, environment, tmp_path):
     here.mkdir(exist_ok=True)
 
     def call(*arguments, stdin="", timeout=120, cwd=here, **variables):
-        done = subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, text=True, errors="replace", cwd=cwd,
-                              timeout=timeout, check=False, env={**environment, **variables})
+        done = subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, errors="replace",
+                              cwd=cwd, timeout=timeout, check=False, env={**environment, **variables})
         assert "Sanitizer" not in done.stderr and "runtime error:" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 

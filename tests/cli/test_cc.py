@@ -98,7 +98,8 @@ def test_options_for_the_compiler(cc):
 
 
 def test_ptx_is_a_dialect_too(intarsia):
-    (intarsia.folder / "x.ptx").write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .func f() { ret; }\n")
+    header = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    (intarsia.folder / "x.ptx").write_text(header + ".visible .func f() { ret; }\n")
     done = intarsia("cc", "--dialect", "ptx", "x.ptx", "--list")
     assert (done.code, done.out) == (0, "f\n")
     done = intarsia("cc", "--dialect", "pascal", "x.ptx")

@@ -7,8 +7,6 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
-
 COMMANDS = ["run", "cc", "link", "sim", "inspect", "check", "fmt", "cache", "help"]
 
 PTX = """.version 8.0
@@ -37,10 +35,10 @@ def test_every_command_has_help(intarsia, command):
     assert all(len(line) <= 120 for line in done.out.splitlines())
 
 
-def test_the_document_is_what_the_program_says(intarsia):
+def test_the_document_is_what_the_program_says(intarsia, root):
     done = intarsia("help", "--markdown")
     assert done.code == 0
-    assert done.out == (ROOT / "docs" / "command-line.md").read_text(), "run make docs"
+    assert done.out == (root / "docs" / "command-line.md").read_text(), "run make docs"
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])

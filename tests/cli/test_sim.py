@@ -115,8 +115,9 @@ def test_scalars(intarsia, kind, argument, value):
 
 def test_halves_are_rounded_as_numpy_rounds_them(intarsia):
     """Ties, denormals, overflow, and doubles that would round twice on the way over float."""
-    values = ["0.1", "65504", "65519.99", "65520", "1e9", "-1e9", "6.1e-5", "5.96e-8", "2.98e-8", "2.9e-8", "1e-12", "-0.0",
-              "2049", "2051", "1.00048828125", "1.00048828126", "1.000488281250000001", "nan", "inf", "3.1415926"]
+    values = ["0.1", "65504", "65519.99", "65520", "1e9", "-1e9", "6.1e-5", "5.96e-8", "2.98e-8", "2.9e-8", "1e-12",
+              "-0.0", "2049", "2051", "1.00048828125", "1.00048828126", "1.000488281250000001", "nan", "inf",
+              "3.1415926"]
     (intarsia.folder / "store.ptx").write_text(store(["b16"] * len(values)))
     arguments = [word for value in values for word in ("-a", f"f16:{value}")]
     done = intarsia("sim", "store.ptx", "-a", "out:1K:out.bin", *arguments)
