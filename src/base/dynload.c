@@ -350,6 +350,15 @@ its_status its_library_open(its_context *ctx, const its_library_search *search, 
     return ITS_OK;
 }
 
+bool its_library_load(const its_library_search *search, its_library *library, void *functions) {
+    void *handle = search->path ? dlopen(search->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    library->handle = NULL;
+    if (!handle) return false;
+    if (!bind_symbols(search->id, handle, functions)) return library->handle = handle, true;
+    dlclose(handle);
+    return false;
+}
+
 void its_library_close(its_library *library) {
     if (library->handle) dlclose(library->handle);
     library->handle = NULL;

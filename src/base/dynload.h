@@ -81,6 +81,8 @@ typedef struct its_cxx {
  * stays mapped, so that loading it again is cheap.
  */
 its_status its_library_open(its_context *ctx, const its_library_search *search, its_library *library, void *functions);
+/* The same for a library that can be done without: false and no diagnostic. */
+bool its_library_load(const its_library_search *search, its_library *library, void *functions);
 void its_library_close(its_library *library);
 
 /* A shared object by its path, for plug-ins; ITS_ERR_ABSENT with a diagnostic that says what `what` it is. */

@@ -1,0 +1,175 @@
+/*
+ * Which files a CUDA source can read: the closure of its includes, searched as NVRTC does (measured):
+ *
+ *     headers that the library holds itself come first, then for "name" the directory of the file with the directive,
+ * then for both forms the directories given, in order.
+ */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "cc/cuda.h"
+#include "cc/embed.h"
+#include "cc/scan.h"
+
+static const char default_name[] = "source.cu";
+
+const char *its_cuda_source_path(its_arena *arena, const its_cc_input *input) {
+    return its_path_absolute(arena, input->path && *input->path ? input->path : default_name);
+}
+
+const char *its_cuda_source_name(its_arena *arena, const its_cc_input *input) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+ ";
+    const char *base = input->path ? its_path_base(input->path) : default_name;
+    char *name = its_arena_text(arena, base, strlen(base));
+    for (char *p = name; *(p += strspn(p, plain));) *p = '_';
+    return *name ? name : default_name;
+}
+
+/* -- the search ---------------------------------------------------------------------------------------------------- */
+
+void its_cuda_search_init(its_arena *arena, const its_cc_input *input, const its_cuda_options *options,
+                          const its_library_search *nvrtc, its_cuda_search *search) {
+    *search = (its_cuda_search){.options = options};
+    search->source_dir = its_path_dir(arena, its_cuda_source_path(arena, input));
+    its_cuda_headers_find(arena, nvrtc, &search->cuda);
+    search->dirs = ITS_NEW_ARRAY(arena, const char *, options->include_dirs.count + 1 + search->cuda.n_dirs);
+    for (size_t i = 0; i < options->include_dirs.count; i++)
+        search->dirs[search->n_dirs++] = options->include_dirs.items[i];
+    search->dirs[search->n_dirs++] = search->source_dir;
+    for (size_t i = 0; i < search->cuda.n_dirs; i++) search->dirs[search->n_dirs++] = search->cuda.dirs[i];
+}
+
+bool its_cuda_use_embedded(its_arena *arena, const its_cuda_search *search, const char *name) {
+    for (size_t i = 0; i < search->options->include_dirs.count; i++)
+        if (its_file_is_regular(its_path_join(arena, search->options->include_dirs.items[i], name))) return false;
+    return true;
+}
+
+/* -- the closure --------------------------------------------------------------------------------------------------- */
+
+typedef struct pending {
+    const char *text;
+    size_t size;
+    const char *dir; /* of the file; NULL for one that the library holds */
+} pending;
+
+/* `#include NAME`, and the directory of the file that has it */
+typedef struct macro_use {
+    const char *name, *dir;
+} macro_use;
+
+typedef struct walker {
+    its_arena *arena;
+    const its_cuda_search *search;
+    its_cc_reads *reads;
+    ITS_VEC(pending) queue;
+    its_text_map answers; /* of <name>, which are the same from everywhere */
+    its_include_list list;
+    ITS_VEC(macro_use) macro_uses;
+} walker;
+
+static void enqueue(walker *w, const char *text, size_t size, const char *dir) {
+    pending item = {text, size, dir};
+    ITS_PUSH(w->arena, &w->queue, item);
+}
+
+/* Reads the file if it is there; the first time its own includes will be looked at as well. */
+static bool read_file(walker *w, const char *path) {
+    if (!its_file_is_regular(path)) return false;
+    bool first;
+    its_read_file *file = its_reads_file(w->reads, path, &first);
+    if (file && first) enqueue(w, file->text, file->size, its_path_dir(w->arena, file->path));
+    return file;
+}
+
+static bool read_embedded(walker *w, const char *name) {
+    const its_embedded *file = its_embedded_file(name);
+    if (!file || !its_cuda_use_embedded(w->arena, w->search, name)) return false;
+    void **known = its_text_map_at(w->arena, &w->answers, its_arena_printf(w->arena, "embedded %s", name));
+    its_reads_text(w->reads, "embedded");
+    if (*known) return true;
+    *known = w;
+    its_hash_field(&w->reads->hasher, file->text, file->size);
+    enqueue(w, file->text, file->size, NULL);
+    return true;
+}
+
+/* In the directories given; all of them for #include_next, whose start is not worth knowing exactly. */
+static bool read_in_dirs(walker *w, const its_include *include) {
+    bool found = false;
+    for (size_t i = 0; i < w->search->n_dirs && (!found || include->next); i++)
+        found |= read_file(w, its_path_join(w->arena, w->search->dirs[i], include->name));
+    return found;
+}
+
+static void read_include(walker *w, const its_include *include, const char *dir) {
+    its_reads_text(w->reads, include->name);
+    bool found =
+        (*include->name == '/' && read_file(w, include->name)) || read_embedded(w, include->name) ||
+        (include->kind == ITS_INCLUDE_QUOTED && dir && read_file(w, its_path_join(w->arena, dir, include->name))) ||
+        read_in_dirs(w, include);
+    if (!found) its_reads_text(w->reads, "absent");
+}
+
+/* Most <name> of CUDA's headers come up dozens of times: the answer, also "absent", is in the hash already. */
+static void read_include_once(walker *w, const its_include *include, const char *dir) {
+    if (include->kind == ITS_INCLUDE_ANGLED) {
+        void **known =
+            its_text_map_at(w->arena, &w->answers, its_arena_printf(w->arena, "%d %s", include->next, include->name));
+        if (*known) return;
+        *known = w;
+    }
+    read_include(w, include, dir);
+}
+
+static void visit(walker *w, const pending *file) {
+    size_t first = w->list.includes.count;
+    its_scan_includes(w->arena, file->text, file->size, &w->list);
+    for (size_t i = first; i < w->list.includes.count; i++) {
+        const its_include *include = &w->list.includes.items[i];
+        macro_use use = {include->name, file->dir};
+        if (include->kind == ITS_INCLUDE_MACRO)
+            ITS_PUSH(w->arena, &w->macro_uses, use);
+        else
+            read_include_once(w, include, file->dir);
+    }
+}
+
+/* Whatever any `#define NAME` names: which of them is in force where NAME is used is not known. */
+static void read_macro_includes(walker *w) {
+    for (size_t i = 0; i < w->macro_uses.count; i++)
+        for (size_t j = 0; j < w->list.defines.count; j++)
+            if (strcmp(w->macro_uses.items[i].name, w->list.defines.items[j].macro) == 0)
+                read_include_once(w, &w->list.defines.items[j].target, w->macro_uses.items[i].dir);
+}
+
+/* -DNAME="file" is a define as well. */
+static void note_option_defines(walker *w) {
+    for (size_t i = 0; i < w->search->options->passed.count; i++) {
+        const char *option = w->search->options->passed.items[i], *equals = strchr(option, '=');
+        if (strncmp(option, "-D", 2) != 0 || !equals) continue;
+        char *line =
+            its_arena_printf(w->arena, "#define %.*s %s\n", (int)(equals - option - 2), option + 2, equals + 1);
+        its_scan_includes(w->arena, line, strlen(line), &w->list);
+    }
+}
+
+void its_cuda_read_includes(its_arena *arena, const its_cuda_search *search, const char *source, size_t size,
+                            its_cc_reads *reads) {
+    walker w = {.arena = arena, .search = search, .reads = reads};
+    note_option_defines(&w);
+    for (size_t i = 0; i < search->options->pre_includes.count; i++) { /* seen from the current directory */
+        its_include include = {ITS_INCLUDE_QUOTED, false, search->options->pre_includes.items[i]};
+        read_include(&w, &include, its_path_absolute(arena, "."));
+    }
+    enqueue(&w, source, size, search->source_dir);
+    for (size_t done = 0; done < w.queue.count;) {
+        while (done < w.queue.count && !reads->too_much) {
+            pending file = w.queue.items[done++]; /* a copy: visiting may move the queue */
+            visit(&w, &file);
+        }
+        if (reads->too_much) return;
+        read_macro_includes(&w);
+    }
+}

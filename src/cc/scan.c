@@ -1,0 +1,134 @@
+/* Finding include directives; see scan.h. */
+#include "cc/scan.h"
+
+#include <string.h>
+
+typedef struct cursor {
+    const char *p, *end;
+} cursor;
+
+/* The next character behind any line splices, or -1 at the end. */
+static int peek(cursor *c) {
+    while (c->end - c->p >= 2 && c->p[0] == '\\') {
+        if (c->p[1] == '\n')
+            c->p += 2;
+        else if (c->end - c->p >= 3 && c->p[1] == '\r' && c->p[2] == '\n')
+            c->p += 3;
+        else
+            break;
+    }
+    return c->p < c->end ? (unsigned char)*c->p : -1;
+}
+
+static bool is_blank(int c) {
+    return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+
+static bool is_word(int c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+           c > 127;
+}
+
+/* Bounds keep the time linear in a text that is made to be slow: longer names are no file names. */
+enum { LONGEST_COMMENT = 4096, LONGEST_NAME = 4096 };
+
+/* Past blanks and comments, but not past the end of the line. */
+static void skip_blanks(cursor *c) {
+    for (;;) {
+        while (is_blank(peek(c))) c->p++;
+        if (c->end - c->p < 2 || c->p[0] != '/' || c->p[1] != '*') return;
+        size_t left = (size_t)(c->end - c->p) - 2;
+        const char *close = memmem(c->p + 2, left < LONGEST_COMMENT ? left : LONGEST_COMMENT, "*/", 2);
+        if (!close) return;
+        c->p = close + 2;
+    }
+}
+
+static char *read_word(its_arena *arena, cursor *c) {
+    ITS_VEC(char) text = {0};
+    while (is_word(peek(c)) && text.count < LONGEST_NAME) ITS_PUSH(arena, &text, *c->p++);
+    ITS_PUSH(arena, &text, 0);
+    return text.items;
+}
+
+/* What is between two delimiters on one line; NULL if the second is missing. */
+static char *read_name(its_arena *arena, cursor *c, char close) {
+    ITS_VEC(char) text = {0};
+    for (c->p++; peek(c) != close; c->p++) {
+        if (c->p >= c->end || *c->p == '\n' || *c->p == 0 || text.count == LONGEST_NAME) return NULL;
+        ITS_PUSH(arena, &text, *c->p);
+    }
+    ITS_PUSH(arena, &text, 0);
+    return *text.items ? text.items : NULL;
+}
+
+/* `"name"`, `<name>` or, if macros are allowed, a word. */
+static bool read_operand(its_arena *arena, cursor *c, bool macros, its_include *include) {
+    skip_blanks(c);
+    int first = peek(c);
+    if (first == '"' || first == '<') {
+        include->kind = first == '"' ? ITS_INCLUDE_QUOTED : ITS_INCLUDE_ANGLED;
+        include->name = read_name(arena, c, first == '"' ? '"' : '>');
+        return include->name;
+    }
+    if (!macros || !is_word(first)) return false;
+    include->kind = ITS_INCLUDE_MACRO;
+    include->name = read_word(arena, c);
+    return true;
+}
+
+static void read_define(its_arena *arena, cursor *c, its_include_list *list) {
+    its_include_define define = {0};
+    skip_blanks(c);
+    if (!is_word(peek(c))) return;
+    define.macro = read_word(arena, c);
+    int next = peek(c);
+    if (next != '"' && next != '<' && !is_blank(next) && next != '/') return;
+    if (read_operand(arena, c, false, &define.target)) ITS_PUSH(arena, &list->defines, define);
+}
+
+/* `c` is behind the `#`. */
+static void read_directive(its_arena *arena, cursor *c, its_include_list *list) {
+    char word[16];
+    size_t size = 0;
+    skip_blanks(c);
+    while (is_word(peek(c)) && size < sizeof word - 1) word[size++] = *c->p++;
+    word[size] = 0;
+    its_include include = {.next = strcmp(word, "include_next") == 0};
+    if (strcmp(word, "define") == 0) {
+        read_define(arena, c, list);
+    } else if (include.next || strcmp(word, "include") == 0 || strcmp(word, "embed") == 0) {
+        if (read_operand(arena, c, true, &include)) ITS_PUSH(arena, &list->includes, include);
+    }
+}
+
+/* Calls for each place where `mark` stands, with the cursor behind it. */
+static void each_mark(its_arena *arena, const char *text, size_t size, const char *mark, its_include_list *list,
+                      void (*visit)(its_arena *arena, cursor *c, its_include_list *list)) {
+    const char *end = text + size;
+    size_t length = strlen(mark);
+    for (const char *p = text;
+         (p = length == 1 ? memchr(p, *mark, (size_t)(end - p)) : memmem(p, (size_t)(end - p), mark, length));) {
+        cursor c = {p += length, end};
+        visit(arena, &c, list);
+    }
+}
+
+/* `__has_include(<name>)`: that the file is there matters, so it counts as included. */
+static void read_probe(its_arena *arena, cursor *c, its_include_list *list) {
+    its_include include = {0};
+    if (c->end - c->p > 5 && memcmp(c->p, "_next", 5) == 0) {
+        include.next = true;
+        c->p += 5;
+    }
+    skip_blanks(c);
+    if (peek(c) != '(') return;
+    c->p++;
+    if (read_operand(arena, c, true, &include)) ITS_PUSH(arena, &list->includes, include);
+}
+
+void its_scan_includes(its_arena *arena, const char *text, size_t size, its_include_list *list) {
+    each_mark(arena, text, size, "#", list, read_directive);
+    each_mark(arena, text, size, "%:", list, read_directive);
+    each_mark(arena, text, size, "__has_include", list, read_probe);
+}
