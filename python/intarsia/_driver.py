@@ -1,0 +1,236 @@
+"""
+The driver object by which stock Triton launches on the simulator: kernel[grid](...) needs no GPU and no torch.
+
+Triton compiles for the compute capability of the simulated device. What it takes for a binary is PTX text, which is
+linked with the simulator's NVSHMEM functions when it is loaded. These "binaries" have names of their own in Triton's
+cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+from triton.runtime import _allocation, driver
+from triton.runtime.cache import FileCacheManager
+
+from . import _arrays, _hook, _lib, _modules, _runtime, _triton
+from ._errors import Error
+
+_triton.require()
+
+_N_LAUNCH_EXTRAS = 4  # packed metadata, launch metadata, enter hook, exit hook
+
+# -- one argument, as bytes ------------------------------------------------------------------------------------------
+
+_FORMATS = {
+    "i1": "<b", "i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q",
+    "u1": "<B", "u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q",
+    "fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d",
+}  # fmt: skip
+
+
+def _pack(kind: str, value: Any, name: str) -> bytes:
+    if kind.startswith("*"):
+        return struct.pack("<Q", _address(value, name))
+    if kind == "bf16":
+        return struct.pack("<f", value)[2:]
+    try:
+        return struct.pack(_FORMATS[kind], value)
+    except KeyError:
+        raise Error(f"argument {name} is of type {kind}, which the simulator can't pass yet") from None
+    except (struct.error, OverflowError, TypeError):
+        raise Error(f"argument {name} is {value!r}, which is no {kind}") from None
+
+
+def _address(value: Any, name: str) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    address = int(value.data_ptr())
+    if not isinstance(value, _arrays.Array) and address:
+        _check_in_device_memory(value, address, name)
+    return address
+
+
+def _check_in_device_memory(value: Any, address: int, name: str) -> None:
+    """For arrays that are not ours: a torch tensor on the CPU has a data_ptr too."""
+    backend = _runtime.current()
+    byte = ctypes.create_string_buffer(1)
+    try:
+        backend.copy(_lib.COPY_FROM_DEVICE, address, ctypes.addressof(byte), 1)
+    except Error as error:
+        what = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise Error(
+            f"argument {name}, a {what}, is not in device memory of the simulator; "
+            f"copy it: intarsia.array(x.numpy())\n{error}"
+        ) from None
+
+
+def _flatten(kind: Any, value: Any, name: str, out: list[tuple[str, Any, str]]) -> None:
+    """Lays out tuples and tensor descriptors as the kernel's parameters have them."""
+    if isinstance(kind, tuple):
+        for i, (k, v) in enumerate(zip(kind, value)):
+            _flatten(k, v, f"{name}[{i}]", out)
+    elif kind == "constexpr":
+        pass
+    elif kind.startswith("tensordesc"):
+        _flatten_descriptor(kind, value, name, out)
+    else:
+        out.append((kind, value, name))
+
+
+def _flatten_descriptor(kind: str, value: Any, name: str, out: list[tuple[str, Any, str]]) -> None:
+    found = re.match(r"tensordesc<([^\[>]*)\[", kind)
+    element = found.group(1) if found else "i8"
+    out.append((f"*{element}", value.base, name))
+    out.extend(("i64", n, name) for n in (*value.shape, *value.strides))
+    out.append(("i1", value.padding == "nan", name))
+    out.extend(("i32", n, name) for n in value.shape)
+    out.extend(("i64", n, name) for n in value.strides)
+
+
+# -- the objects that Triton asks for --------------------------------------------------------------------------------
+
+
+class _Launcher:
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self._names = list(src.fn.arg_names) if hasattr(src, "fn") else []
+        self._kinds = list(src.signature.values())
+        self._metadata = metadata
+        if getattr(metadata, "num_ctas", 1) > 1:
+            raise Error(f"{metadata.name} uses clusters of {metadata.num_ctas} CTAs, which the simulator can't run yet")
+        if getattr(metadata, "tensordesc_meta", None):
+            raise Error(f"{metadata.name} takes TMA descriptors, which the simulator can't pass yet; use sm_80")
+
+    def __call__(self, x: int, y: int, z: int, stream: int, function: _runtime.Function, *args: Any) -> None:
+        extras, values = args[:_N_LAUNCH_EXTRAS], args[_N_LAUNCH_EXTRAS:]
+        _packed, launch_metadata, enter, leave = extras
+        if enter is not None:
+            enter(launch_metadata)
+        if x * y * z > 0:
+            flat: list[tuple[str, Any, str]] = []
+            for i, (kind, value) in enumerate(zip(self._kinds, values)):
+                _flatten(kind, value, self._names[i] if i < len(self._names) else str(i), flat)
+            params = [_pack(*item) for item in flat]
+            params += self._scratch(x * y * z, stream)
+            block = (32 * self._metadata.num_warps, 1, 1)
+            function.launch((x, y, z), block, self._metadata.shared, params, stream)
+        if leave is not None:
+            leave(launch_metadata)
+
+    def _scratch(self, n_ctas: int, stream: int) -> list[bytes]:
+        """The two pointers that every kernel of Triton has behind its own parameters."""
+        m = self._metadata
+        wanted = (
+            (m.global_scratch_size, m.global_scratch_align, _allocation._allocator),
+            (m.profile_scratch_size, m.profile_scratch_align, _allocation._profile_allocator),
+        )
+        result = []
+        for size, align, allocator in wanted:
+            buffer = allocator.get()(n_ctas * size, align, stream) if size > 0 else None
+            result.append(struct.pack("<Q", _address(buffer, "scratch")))
+        return result
+
+
+class _Utils:
+    """What Triton loads kernels by."""
+
+    def load_binary(
+        self, name: str, kernel: bytes, shared: int, device: object
+    ) -> tuple[Any, _runtime.Function, int, int, int]:
+        module = _modules.load_text(f"{name}.ptx", bytes(kernel))
+        function = module.function(name)
+        return module, function, 0, 0, function.max_threads
+
+    def get_device_properties(self, device: object) -> dict[str, int]:
+        info = _runtime.current().info
+        return {
+            "max_shared_mem": info.max_shared,
+            "max_num_regs": info.max_regs,
+            "multiprocessor_count": info.multiprocessors,
+            "warpSize": info.warp_size,
+            "sm_clock_rate": 1,
+            "mem_clock_rate": 1,
+            "mem_bus_width": 1,
+        }
+
+    def unload_module(self, module: object) -> None:
+        pass
+
+
+class SimDriver(DriverBase):  # type: ignore[misc]
+    """Set as Triton's active driver while the simulator is open."""
+
+    def __init__(self) -> None:
+        self.utils = _Utils()
+        self.launcher_cls = _Launcher
+
+    @staticmethod
+    def is_active() -> bool:
+        return is_active()
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", _runtime.current().capability, 32)
+
+    def get_current_device(self) -> str:
+        return "sim"  # keys Triton's caches within the process, where a GPU's number would clash with a GPU's
+
+    def set_current_device(self, device: object) -> None:
+        pass
+
+    def get_current_stream(self, device: object) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> str:
+        return "cpu"
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return ty
+
+    def get_device_interface(self) -> Any:
+        raise Error("the simulator has no clock worth measuring with; benchmarks and autotuning need a GPU")
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        self.get_device_interface()
+        raise AssertionError
+
+
+class _SimCacheManager(FileCacheManager):  # type: ignore[misc]
+    """Triton's cache, with the simulator's kernels under names of their own."""
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        super().__init__(key if override or dump else f"sim-{key}", override, dump)
+
+
+_before: tuple[Any, Any] | None = None
+
+
+def activate() -> None:
+    """Makes Triton compile for and launch on the open backend."""
+    global _before
+    if _before is None:
+        _before = (driver._active, knobs.cache.manager_class)
+        driver.set_active(SimDriver())
+        knobs.cache.manager_class = _SimCacheManager
+        _hook.install()
+
+
+def deactivate() -> None:
+    global _before
+    if _before is not None:
+        active, manager = _before
+        driver.set_active(active)
+        knobs.cache.manager_class = manager
+        _before = None
+
+
+def is_active() -> bool:
+    return isinstance(driver._active, SimDriver)

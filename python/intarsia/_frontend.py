@@ -1,0 +1,93 @@
+"""`load` and `dialect`: from device files to functions that kernels can call."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton.language import core as tl
+
+from . import _units
+from ._errors import Error
+from ._language import Region, Unit
+
+_DIALECTS = ("cuda", "ptx")
+# Externs of these names may stay open when a region is linked: the backend that runs the kernel provides them.
+_DEFERRED = ("nvshmem",)
+
+
+def load(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    source: str | None = None,
+    options: Sequence[str] = (),
+    dialect: str = "cuda",
+    deferred: Sequence[str] = _DEFERRED,
+) -> Unit:
+    """
+    A device file, whose functions are attributes of the result. A relative path is relative to the caller's file.
+
+    `options` are the compiler's: "-DNAME=1", "-Idir". With `source`, the text itself, `path` is only what diagnostics
+    call it. The file is compiled when a kernel that uses it is, and again when it or a header has changed.
+    """
+    return Unit(_source(path, source, options, dialect, deferred, _units.caller(1)))
+
+
+def dialect(
+    name: str = "cuda",
+    *,
+    file: str | os.PathLike[str] | None = None,
+    source: str | None = None,
+    extern_func_name: str | None = None,
+    library: str | None = None,
+    compiler: str | None = None,
+    deferred: Sequence[str] = _DEFERRED,
+    options: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Region]:
+    """
+    Declares a device function by a Python function without a body, whose parameters give the number of arguments and
+    whose annotated result, if any, gives the type that kernels see:
+
+        @intarsia.dialect("cuda", file="scale-device.cu")
+        def scale(x, n) -> tl.float32: ...
+    """
+    if compiler not in (None, "nvrtc"):
+        raise Error(f"there is no compiler called {compiler!r} yet; the one there is is 'nvrtc'")
+    if library not in (None, "nvshmem"):
+        raise Error(f"there is no device library called {library!r}; the one there is is 'nvshmem'")
+    unit = _source(file, source, options, name, deferred, _units.caller(1))
+
+    def declare(stub: Callable[..., Any]) -> Region:
+        signature = inspect.signature(stub)
+        if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in signature.parameters.values()):
+            raise Error(f"{stub.__name__} has parameters that a device function can't have: *args, ** or keyword-only")
+        result = inspect.get_annotations(stub, eval_str=True).get("return")
+        if result is not None and not isinstance(result, tl.dtype):
+            raise Error(f"the result of {stub.__name__} is annotated with {result!r}, which is no type of Triton's")
+        return Region(unit, extern_func_name or stub.__name__, len(signature.parameters), result, stub.__doc__)
+
+    return declare
+
+
+def _source(
+    path: str | os.PathLike[str] | None,
+    text: str | None,
+    options: Sequence[str],
+    dialect: str,
+    deferred: Sequence[str],
+    caller: str,
+) -> _units.Source:
+    if isinstance(options, str):
+        raise Error("options is a list of texts, not one text")
+    if dialect not in _DIALECTS and not os.path.exists(dialect):
+        raise Error(f"there is no dialect called {dialect!r}; there are {' and '.join(_DIALECTS)}")
+    if text is not None:
+        return _units.Source(os.fspath(path or "source.cu"), text, dialect, options, deferred)
+    if path is None:
+        raise Error("a device file needs a path, or its text as source=")
+    found = _units.beside(path, caller)
+    _units.check_exists(found)
+    return _units.Source(found, None, dialect, options, deferred)
+

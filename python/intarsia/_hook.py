@@ -1,0 +1,163 @@
+"""
+The stage hook: where regions enter a kernel.
+
+Triton calls it before it compiles a kernel. It wraps the stage that makes PTX: what comes out is linked with the units
+that its region calls name. Hooks of other people stay in place and run first; a hook that is installed later must call
+ours, as ours does. For the simulator the stage behind it, which would run ptxas, hands the PTX on as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+import uuid
+from typing import Any
+
+import triton
+
+from . import _lib, _link, _watch
+from ._errors import Error
+from ._units import Compiled, Source
+
+_PREFIX = "intarsia.call"
+
+_previous: Any = None
+_state = threading.local()
+
+
+# -- architectures ---------------------------------------------------------------------------------------------------
+
+
+def _arch(capability: int) -> str:
+    """The architecture that Triton gives to ptxas for a compute capability."""
+    return f"sm_{capability}a" if capability >= 90 else f"sm_{capability}"
+
+
+def arch_of(options: Any) -> str:
+    if options.backend_name != "cuda":
+        raise Error(f"regions are CUDA code, and this kernel is compiled for {options.backend_name}")
+    return _arch(int(options.arch.removeprefix("sm")))
+
+
+def current_arch() -> str:
+    """What a kernel that is launched now would be compiled for; some architecture if there is no device."""
+    try:
+        return _arch(int(triton.runtime.driver.active.get_current_target().arch))
+    except Exception:
+        return "sm_80"
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def toolchain_key() -> str:
+    """What the result of linking depends on besides kernel and units: the library itself."""
+    return hashlib.blake2b(_lib.lib().path.read_bytes(), digest_size=8).hexdigest()
+
+
+def unit_key(source: Source) -> str:
+    """
+    For Triton's cache: what stands for the contents of a unit.
+
+    Triton asks while it hashes a kernel and does not expect an exception there. After an error the key is one that was
+    never used and never will be; the error comes again when the kernel's code is generated.
+    """
+    try:
+        source.refresh()
+        return f"{source.id(current_arch())}.{toolchain_key()}"
+    except Error:
+        return uuid.uuid4().hex
+
+
+# -- the hook --------------------------------------------------------------------------------------------------------
+
+
+class _Compilation:
+    """One run of Triton's compiler, from the hook to the linked PTX."""
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.units: dict[str, tuple[Compiled, Source]] = {}
+        self.failure: tuple[Error, Source] | None = None
+
+    def after_codegen(self, stage: Any, src: Any, metadata: dict[str, Any]) -> Any:
+        """The first stage. Triton would wrap an exception of a region call into its own, so it is raised here."""
+        if self.failure is not None:
+            error, source = self.failure
+            _watch.forget(source)
+            raise error
+        return stage(src, metadata)
+
+    def link(self, stage: Any, src: Any, metadata: dict[str, Any]) -> str:
+        ptx: str = stage(src, metadata)
+        if _PREFIX not in ptx:
+            return ptx
+        deferred = [prefix for _, source in self.units.values() for prefix in source.deferred]
+        with _link.link(f"{metadata['name']}.ptx", ptx.encode(), self._find, deferred=deferred) as linked:
+            metadata["intarsia"] = linked.report
+            return linked.ptx
+
+    def _find(self, unit_id: str) -> Compiled:
+        return self.units[unit_id][0] if unit_id in self.units else _link.no_units(unit_id)
+
+
+def install() -> None:
+    """Puts the hook in front of the one that is there."""
+    global _previous
+    if _previous is None:
+        _previous = triton.knobs.runtime.add_stages_inspection_hook or _nothing
+        triton.knobs.runtime.add_stages_inspection_hook = _hook
+        _watch.install()
+
+
+def _nothing(*_args: Any) -> tuple[str, str]:
+    return "", ""
+
+
+def _hook(*args: Any) -> tuple[str, str] | None:
+    """Called without arguments by Triton versions that ask a hook for its part of the cache key."""
+    if not args:
+        key, digest = _previous()
+        return f"{key}intarsia-{toolchain_key()}", f"{digest}intarsia-{toolchain_key()}"
+    _previous(*args)
+    _backend, stages, options = args[:3]
+    if "ptx" in stages:
+        run = _state.run = _Compilation(options)
+        first = next(iter(stages))
+        stages[first] = functools.partial(run.after_codegen, stages[first])
+        stages["ptx"] = functools.partial(run.link, stages["ptx"])
+        stages["cubin"] = functools.partial(_make_binary, stages["cubin"])
+    return None
+
+
+def compilation(options: Any) -> _Compilation:
+    """The one that a region call is being emitted for."""
+    run: _Compilation | None = getattr(_state, "run", None)
+    if run is None or run.options is not options:
+        raise Error(
+            "another stage hook took the place of Intarsia's without calling it; "
+            "a hook must call the one that it finds in triton.knobs.runtime.add_stages_inspection_hook"
+        )
+    return run
+
+
+def _make_binary(stage: Any, src: Any, metadata: dict[str, Any]) -> bytes:
+    from . import _driver
+
+    if _driver.is_active():
+        return src.encode() if isinstance(src, str) else src
+    externs = metadata.get("intarsia", {}).get("externs", [])
+    if externs:
+        raise Error(_open_externs(metadata["name"], externs))
+    return stage(src, metadata)  # type: ignore[no-any-return]
+
+
+def _open_externs(kernel: str, externs: list[dict[str, Any]]) -> str:
+    lines = [f"{kernel} still needs what is in none of its device files:"]
+    for extern in externs:
+        line = f"  {extern['name']}, used by {extern.get('first_user') or 'the kernel'}"
+        lines.append(line + (f", is in the {extern['library']}" if extern.get("library") else ""))
+    lines.append("linking device libraries for GPUs is not there yet; the simulator provides NVSHMEM itself")
+    return "\n".join(lines)

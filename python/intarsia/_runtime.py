@@ -1,0 +1,243 @@
+"""The backend that this process runs kernels on: one processing element (PE) of a world."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+from . import _lib, _triton
+from ._errors import Error
+
+
+class Backend:
+    """An its_backend. Every method that fails raises Error with what the backend had to say."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._ops = handle.contents.ops.contents
+        self._ctx = _lib.Context(handle.contents.ctx)
+        self.name = _lib.text_of(self._ops.name)
+        pe, n_pes = c_uint32(), c_uint32()
+        self._ops.identity(handle, byref(pe), byref(n_pes))
+        self.pe, self.n_pes = pe.value, n_pes.value
+        self.info = _lib.DeviceInfo()
+        self._call("device_info", byref(self.info))
+
+    def _call(self, operation: str, *args: Any) -> None:
+        if self._handle is None:
+            raise Error("the backend was closed by intarsia.finalize()")
+        self._ctx.check(getattr(self._ops, operation)(self._handle, *args))
+
+    @property
+    def handle(self) -> Any:
+        return self._handle
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    @property
+    def capability(self) -> int:
+        return int(self.info.compute_major * 10 + self.info.compute_minor)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            self._ops.close(handle)
+
+    def alloc(self, kind: int, size: int, align: int = 0) -> int:
+        address = c_uint64()
+        self._call("alloc", kind, size, align, byref(address))
+        return address.value
+
+    def free(self, kind: int, address: int) -> None:
+        self._call("free", kind, address)
+
+    def peer(self, address: int, pe: int) -> int:
+        mapped = c_uint64()
+        self._call("peer", address, pe, byref(mapped))
+        return mapped.value
+
+    def copy(self, kind: int, device: int, other: int, size: int, stream: int = 0) -> None:
+        self._call("copy", kind, device, other, size, stream)
+
+    def fill(self, address: int, value: int, size: int, stream: int = 0) -> None:
+        self._call("fill", address, value, size, stream)
+
+    def load(self, module: c_void_p) -> c_void_p:
+        """Loads an its_module that lives in any context."""
+        loaded = c_void_p()
+        self._call("load", module, byref(loaded))
+        return loaded
+
+    def function(self, loaded: c_void_p, name: str) -> Function:
+        handle = c_void_p()
+        self._call("function", loaded, name.encode(), byref(handle))
+        info = _lib.FunctionInfo()
+        self._call("function_info", handle, byref(info))
+        sizes = tuple(info.param_sizes[i] for i in range(info.n_params))
+        return Function(self, handle, name, sizes, int(info.shared), int(info.max_threads))
+
+    def variable(self, loaded: c_void_p, name: str) -> tuple[int, int]:
+        address, size = c_uint64(), c_size_t()
+        self._call("variable", loaded, name.encode(), byref(address), byref(size))
+        return address.value, size.value
+
+    def wait(self, stream: int | None = None) -> None:
+        if stream is None:
+            self._call("wait")
+        else:
+            self._call("stream_wait", stream)
+
+    def barrier(self) -> None:
+        self._call("barrier")
+
+
+class Function:
+    """A kernel that is loaded. `launch` takes its parameters as bytes, one for each."""
+
+    def __init__(
+        self, backend: Backend, handle: c_void_p, name: str, sizes: tuple[int, ...], shared: int, threads: int
+    ) -> None:
+        self._backend, self._handle = backend, handle
+        self.name, self.param_sizes, self.shared, self.max_threads = name, sizes, shared, threads
+
+    def launch(
+        self, grid: Sequence[int], block: Sequence[int], shared: int, params: Sequence[bytes], stream: int = 0
+    ) -> None:
+        buffers = [ctypes.create_string_buffer(p, len(p)) for p in params]
+        pointers = (c_void_p * len(buffers))(*(ctypes.addressof(b) for b in buffers))
+        given = _lib.Launch(
+            grid=(c_uint32 * 3)(*grid),
+            block=(c_uint32 * 3)(*block),
+            shared=shared,
+            stream=stream,
+            params=ctypes.cast(pointers, POINTER(c_void_p)),
+            n_params=len(buffers),
+        )
+        self._backend._call("launch", self._handle, byref(given))
+
+
+_current: Backend | None = None
+_atexit = False
+
+
+def init(backend: str | None = None, arch: str | None = None) -> None:
+    """
+    Opens the backend: "sim", or what INTARSIA_BACKEND says, which `intarsia run` sets. Without a launcher the simulator
+    is a world of one PE, for the architecture `arch` or INTARSIA_SIM_ARCH ("sm_80" if not given).
+    A second call does nothing, unless it asks for something else.
+    """
+    global _current, _atexit
+    name = backend or os.environ.get("INTARSIA_BACKEND") or "sim"
+    if _current is not None:
+        if name != _current.name:
+            raise Error(f"the {_current.name} backend is open; call intarsia.finalize() before opening {name}")
+        if arch is not None and _capability(arch) != _current.capability:
+            raise Error(f"the backend is open for sm_{_current.capability}; call intarsia.finalize() before {arch}")
+        return
+    if name != "sim":
+        raise Error(f"there is no backend called {name!r} yet; the one there is is 'sim'")
+    _current = Backend(_open_simulator(arch or os.environ.get("INTARSIA_SIM_ARCH")))
+    if not _atexit:
+        _atexit = True
+        atexit.register(_at_exit)
+    if _triton.installed():
+        from . import _driver
+
+        _driver.activate()
+
+
+def _capability(arch: str) -> int:
+    digits = arch.removeprefix("sm_").rstrip("af")
+    if not digits.isdigit():
+        raise Error(f"{arch!r} is no architecture; write it as 'sm_80' or 'sm_90'")
+    return int(digits)
+
+
+def _open_simulator(arch: str | None) -> Any:
+    handle = POINTER(_lib.BackendHead)()
+    ctx = _lib.Context()  # the backend's; it lives until the process ends
+    if os.environ.get("INTARSIA_SIM_FD") or arch is None:
+        ctx.check(_lib.lib().its_sim_open_env(ctx.handle, byref(handle)))
+        found = Backend(handle).capability
+        if arch is not None and found != _capability(arch):
+            raise Error(f"this world is for sm_{found}, the program asks for {arch}; give `intarsia run` the same one")
+        return handle
+    capability = _capability(arch)
+    options = _lib.SimOptions(n_pes=1, compute_major=capability // 10, compute_minor=capability % 10)
+    ctx.check(_lib.lib().its_sim_open(ctx.handle, -1, 0, byref(options), byref(handle)))
+    return handle
+
+
+def current() -> Backend:
+    """The open backend; opens the default one if there is none."""
+    if _current is None:
+        init()
+    assert _current is not None
+    return _current
+
+
+def is_open() -> bool:
+    return _current is not None
+
+
+def my_pe() -> int:
+    """The number of this PE, from 0."""
+    return current().pe
+
+
+def n_pes() -> int:
+    """How many PEs there are."""
+    return current().n_pes
+
+
+def barrier() -> None:
+    """Waits for everything that was launched here, then for all PEs. Collective."""
+    current().barrier()
+
+
+def synchronize() -> None:
+    """Waits for everything that was launched here. A fault in a kernel is raised here at the latest."""
+    current().wait()
+
+
+def finalize() -> None:
+    """Waits for everything that was launched here and closes the backend."""
+    global _current
+    if _current is None:
+        return
+    try:
+        _current.wait()
+    finally:
+        _close()
+
+
+def _close() -> None:
+    global _current
+    if _current is not None:
+        if "intarsia._driver" in sys.modules:
+            sys.modules["intarsia._driver"].deactivate()
+        _current.close()
+        _current = None
+
+
+def _at_exit() -> None:
+    """A fault that nobody has waited for must not pass as success. After an exception there is nothing to wait for."""
+    if _current is None:
+        return
+    if hasattr(sys, "last_value"):
+        _close()
+        return
+    try:
+        finalize()
+    except Error as error:
+        print(error, file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
