@@ -152,10 +152,10 @@ def toolkit_candidates() -> Iterator[Path]:
 
 
 def find_toolkit() -> Path | None:
-    """A CUDA toolkit that has both NVRTC and the headers device code includes, or None."""
+    """A CUDA toolkit that has NVRTC, the headers device code includes, and ptxas; or None."""
     for home in toolkit_candidates():
         libraries = [path for folder in ("lib64", "lib") for path in (home / folder).glob("libnvrtc.so*")]
-        if libraries and (home / "include" / "cuda_fp16.h").exists():
+        if libraries and (home / "include" / "cuda_fp16.h").exists() and (home / "bin" / "ptxas").exists():
             return home
     return None
 
@@ -171,12 +171,12 @@ def wants_cuda_wheels() -> bool:
 
 
 def requirement_files(levels: Sequence[str]) -> list[Path]:
-    files = [TOOLS / "requirements.txt"]
-    if wants_cuda_wheels():
-        files.append(TOOLS / "requirements-cuda.txt")
-    if "test" in levels:
-        files.append(TOOLS / "requirements-test.txt")
-    return files
+    names = ["requirements.txt"]
+    cuda, test = wants_cuda_wheels(), "test" in levels
+    names += ["requirements-cuda.txt"] if cuda else []
+    names += ["requirements-test.txt"] if test else []
+    names += ["requirements-cuda-test.txt"] if cuda and test else []
+    return [TOOLS / name for name in names]
 
 
 def fingerprint(path: Path) -> str:

@@ -1,5 +1,6 @@
 """Runs the program as a user would. INTARSIA_TEST_PROGRAM names it; `make test` takes one built with sanitizers."""
 
+import importlib.util
 import os
 import subprocess
 from dataclasses import dataclass
@@ -54,9 +55,10 @@ def intarsia(program, environment, tmp_path):
 
 @pytest.fixture(scope="session")
 def ptxas():
-    """Triton brings one."""
-    import triton
-
-    path = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
-    assert path.exists()
-    return path
+    """That of the toolkit, or of the wheel: Triton's own is older than the PTX of our NVRTC."""
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    wheels = importlib.util.find_spec("nvidia")
+    roots += [Path(folder) / "cu13" for folder in wheels.submodule_search_locations] if wheels else []
+    found = [Path(root) / "bin" / "ptxas" for root in roots if root and (Path(root) / "bin" / "ptxas").exists()]
+    assert found, "no ptxas: run make setup"
+    return found[0]
