@@ -66,7 +66,9 @@ def unit_key(source: Source) -> str:
     """
     try:
         source.refresh()
-        return f"{source.id(current_arch())}.{toolchain_key()}"
+        unit_id = source.id(current_arch())
+        _watch.known(unit_id, source)
+        return f"{unit_id}.{toolchain_key()}"
     except Error:
         return uuid.uuid4().hex
 
@@ -80,14 +82,13 @@ class _Compilation:
     def __init__(self, options: Any) -> None:
         self.options = options
         self.units: dict[str, tuple[Compiled, Source]] = {}
-        self.failure: tuple[Error, Source] | None = None
+        self.failure: Error | None = None
 
     def after_codegen(self, stage: Any, src: Any, metadata: dict[str, Any]) -> Any:
         """The first stage. Triton would wrap an exception of a region call into its own, so it is raised here."""
         if self.failure is not None:
-            error, source = self.failure
-            _watch.forget(source)
-            raise error
+            _watch.forget()  # the kernel's hash was made without knowing the unit
+            raise self.failure
         return stage(src, metadata)
 
     def link(self, stage: Any, src: Any, metadata: dict[str, Any]) -> str:
@@ -96,7 +97,7 @@ class _Compilation:
             return ptx
         deferred = [prefix for _, source in self.units.values() for prefix in source.deferred]
         with _link.link(f"{metadata['name']}.ptx", ptx.encode(), self._find, deferred=deferred) as linked:
-            metadata["intarsia"] = linked.report
+            metadata["intarsia"] = {"units": sorted(self.units), "report": linked.report}
             return linked.ptx
 
     def _find(self, unit_id: str) -> Compiled:
@@ -148,7 +149,7 @@ def _make_binary(stage: Any, src: Any, metadata: dict[str, Any]) -> bytes:
 
     if _driver.is_active():
         return src.encode() if isinstance(src, str) else src
-    externs = metadata.get("intarsia", {}).get("externs", [])
+    externs = metadata.get("intarsia", {}).get("report", {}).get("externs", [])
     if externs:
         raise Error(_open_externs(metadata["name"], externs))
     return stage(src, metadata)  # type: ignore[no-any-return]

@@ -26,6 +26,8 @@ from triton.runtime.jit import ConstexprFunction, JITCallable, get_jit_fn_file_l
 
 from . import _hook, _watch  # noqa: E402
 
+_hook.install()
+
 # -- units and their functions ---------------------------------------------------------------------------------------
 
 
@@ -90,16 +92,12 @@ class Region(ConstexprFunction):  # type: ignore[misc]
         self.__module__ = "intarsia"
         self.__doc__ = doc or f"The device function {name} of {source.path}."
         self.noinline = False
+        self.used_global_vals: dict[Any, Any] = {}
         source.on_change = _watch.forget
-        _hook.install()
 
     @property
     def cache_key(self) -> str:
         return f"{_hook.unit_key(self._source)}:{self._name}"
-
-    @property
-    def used_global_vals(self) -> Any:
-        return _watch.mark(self._source)
 
     def __hash__(self) -> int:
         return hash((self._name, self.cache_key))
@@ -167,9 +165,9 @@ def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic:
         texts, constraints, operands = _arguments(region, signature, args, semantic)
         register, result, wanted = _result(region, signature, dtype)
     except Error as error:
-        return _fail(run, region, error, dtype, semantic)
+        return _fail(run, error, dtype or region._result, semantic)
     except _Refused as refused:
-        return _fail(run, region, _at_call(refused, generator), dtype, semantic)
+        return _fail(run, _at_call(refused, generator), dtype or region._result, semantic)
     run.units[unit.id] = (unit, region._source)
     text = f"intarsia.call ($0), {unit.id}::{name.replace('$', '$$')}, ({', '.join(texts)});"
     spelled = ",".join([f"={register}", *constraints, "~{memory}"])
@@ -183,11 +181,11 @@ def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic:
     return _cast(value, wanted, semantic)
 
 
-def _fail(run: Any, region: Region, error: Error, dtype: Any, semantic: Any) -> Any:
+def _fail(run: Any, error: Error, dtype: Any, semantic: Any) -> Any:
     """Notes the error, the first one counts, and lets Triton go on with a value; see _Compilation.after_codegen."""
     if run.failure is None:
-        run.failure = (error, region._source)
-    wanted = dtype if isinstance(dtype, tl.dtype) else region._result or tl.int32
+        run.failure = error
+    wanted = dtype if isinstance(dtype, tl.dtype) else tl.int32
     if wanted.is_ptr():
         return semantic.cast(semantic.full([], 0, tl.int64), wanted)
     return semantic.full([], 0, wanted)

@@ -103,14 +103,14 @@ class Source:
         self._lock = threading.RLock()
         self._compiled: dict[str, Compiled] = {}
         self._stamp: _Stamp = ()
-        self.on_change: Callable[[Source], None] | None = None
+        self.on_change: Callable[[], None] | None = None
 
     def add_instance(self, spelling: str) -> None:
         """Asks for a template instantiation; what was compiled without it is dropped."""
         with self._lock:
             if spelling not in self.instances:
                 self.instances += (spelling,)
-                self._drop()
+                self._compiled.clear()
 
     def compiled(self, arch: str) -> Compiled:
         """For `arch`, from what was compiled before if `refresh` has not found a change since."""
@@ -135,14 +135,11 @@ class Source:
         with self._lock:
             if not self._compiled or _stamp({p for p, *_ in self._stamp}) == self._stamp:
                 return False
-            self._drop()
+            self._compiled.clear()
+            self._stamp = ()
+            if self.on_change is not None:
+                self.on_change()
             return True
-
-    def _drop(self) -> None:
-        self._compiled.clear()
-        self._stamp = ()
-        if self.on_change is not None:
-            self.on_change(self)
 
     def _compile(self, ctx: _lib.Context, arch: str) -> ctypes._Pointer[_lib.Unit]:
         given = _lib.CcInput(
