@@ -103,6 +103,30 @@ int its_file_read_stream(its_arena *arena, const char *path, size_t limit, char 
     return job.error;
 }
 
+typedef struct buffer_job {
+    its_buffer *buffer;
+    size_t size;
+} buffer_job;
+
+static its_status buffer_body(void *user) {
+    const buffer_job *job = user;
+    its_buffer_reserve(job->buffer, job->size + 1);
+    return ITS_OK;
+}
+
+int its_file_read_buffer(its_buffer *buffer, const char *path, size_t limit) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return errno;
+    buffer_job job = {.buffer = buffer};
+    int error = regular_size(fd, limit, &job.size);
+    buffer->size = 0;
+    its_status status = error ? ITS_OK : its_protect(buffer->ctx, buffer_body, &job);
+    if (status == ITS_OK && !error) error = read_some(fd, buffer->data, job.size, &buffer->size);
+    close(fd);
+    if (status != ITS_OK) its_guard_raise(buffer->ctx);
+    return error;
+}
+
 bool its_file_is_regular(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);

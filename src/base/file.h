@@ -5,7 +5,7 @@
 #ifndef ITS_BASE_FILE_H
 #define ITS_BASE_FILE_H
 
-#include "base/arena.h"
+#include "base/buffer.h"
 
 /*
  * Reads a regular file of at most `limit` bytes into the arena, NUL-terminated. 0 or an errno: EFBIG if it is larger,
@@ -16,6 +16,8 @@ int its_file_read(its_arena *arena, const char *path, size_t limit, char **data,
 int its_file_read_at(its_arena *arena, int dir, const char *name, size_t limit, char **data, size_t *size);
 /* The same for what a user names: "-" is standard input, and pipes are read to their end. A directory is EISDIR. */
 int its_file_read_stream(its_arena *arena, const char *path, size_t limit, char **data, size_t *size);
+/* The same into a buffer, in place of what it held. */
+int its_file_read_buffer(its_buffer *buffer, const char *path, size_t limit);
 /* Makes the file `name` in the directory `dir`, which must not have it, with mode 0600. 0 or an errno. */
 int its_file_write_at(int dir, const char *name, const char *data, size_t size);
 bool its_file_is_regular(const char *path);

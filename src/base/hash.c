@@ -23,6 +23,13 @@ void its_hash_field(its_hasher *hasher, const void *data, size_t size) {
     if (size) add(hasher, data, size);
 }
 
+void its_hash_content(its_hasher *hasher, const void *data, size_t size) {
+    XXH128_canonical_t digest;
+    XXH128_canonicalFromHash(&digest, XXH3_128bits(data, size));
+    its_hash_field(hasher, &size, sizeof size);
+    add(hasher, digest.digest, sizeof digest.digest);
+}
+
 void its_hash_text(its_hasher *hasher, const char *text) {
     its_hash_field(hasher, text, strlen(text));
 }

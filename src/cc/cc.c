@@ -141,7 +141,7 @@ static its_status hash_basics(cc_job *job, its_hasher *hasher) {
     its_hash_text(hasher, input->arch);
     its_hash_field(hasher, &input->n_instances, sizeof input->n_instances);
     for (uint32_t i = 0; i < input->n_instances; i++) its_hash_text(hasher, input->instances[i]);
-    its_hash_field(hasher, job->source, job->size);
+    its_hash_content(hasher, job->source, job->size);
     return ITS_OK;
 }
 
@@ -248,7 +248,9 @@ static its_status describe(cc_job *job, bool *complete) {
 static bool key_still_holds(cc_job *job) {
     its_cc_reads reads;
     its_digest key;
-    return make_key(job, &reads, &key) == ITS_OK && memcmp(&key, &job->key, sizeof key) == 0;
+    bool same = make_key(job, &reads, &key) == ITS_OK && memcmp(&key, &job->key, sizeof key) == 0;
+    its_reads_free(&reads);
+    return same;
 }
 
 static its_status compile(cc_job *job) {
@@ -391,6 +393,7 @@ static void job_end(cc_job *job) {
     its_cache_unlock(&job->cache, job->key.narrow, job->lock);
     its_cache_close(&job->cache);
     its_library_close(&job->ref.library);
+    its_reads_free(&job->reads);
     its_arena_free(&job->scratch);
 }
 

@@ -48,7 +48,9 @@ bool its_cuda_use_embedded(its_arena *arena, const its_cuda_search *search, cons
 
 /* -- the closure --------------------------------------------------------------------------------------------------- */
 
+/* A text whose includes are to be looked at: a file, or one in memory. */
 typedef struct pending {
+    const its_read_file *file;
     const char *text;
     size_t size;
     const char *dir; /* of the file; NULL for one that the library holds */
@@ -69,17 +71,16 @@ typedef struct walker {
     ITS_VEC(macro_use) macro_uses;
 } walker;
 
-static void enqueue(walker *w, const char *text, size_t size, const char *dir) {
-    pending item = {text, size, dir};
+static void enqueue(walker *w, const its_read_file *file, const char *text, size_t size, const char *dir) {
+    pending item = {file, text, size, dir};
     ITS_PUSH(w->arena, &w->queue, item);
 }
 
-/* Reads the file if it is there; the first time its own includes will be looked at as well. */
+/* Takes the file up if it is there; the first time its own includes will be looked at as well. */
 static bool read_file(walker *w, const char *path) {
-    if (!its_file_is_regular(path)) return false;
     bool first;
     its_read_file *file = its_reads_file(w->reads, path, &first);
-    if (file && first) enqueue(w, file->text, file->size, its_path_dir(w->arena, file->path));
+    if (file && first) enqueue(w, file, NULL, 0, its_path_dir(w->arena, file->path));
     return file;
 }
 
@@ -90,8 +91,8 @@ static bool read_embedded(walker *w, const char *name) {
     its_reads_text(w->reads, "embedded");
     if (*known) return true;
     *known = w;
-    its_hash_field(&w->reads->hasher, file->text, file->size);
-    enqueue(w, file->text, file->size, NULL);
+    its_hash_content(&w->reads->hasher, file->text, file->size);
+    enqueue(w, NULL, file->text, file->size, NULL);
     return true;
 }
 
@@ -123,8 +124,13 @@ static void read_include_once(walker *w, const its_include *include, const char 
     read_include(w, include, dir);
 }
 
-static void visit(walker *w, const pending *file) {
+static void visit(walker *w, pending *file) {
     size_t first = w->list.includes.count;
+    if (file->file) {
+        if (!its_reads_content(w->reads, file->file)) return;
+        file->text = w->reads->content.data;
+        file->size = w->reads->content.size;
+    }
     its_scan_includes(w->arena, file->text, file->size, &w->list);
     for (size_t i = first; i < w->list.includes.count; i++) {
         const its_include *include = &w->list.includes.items[i];
@@ -163,7 +169,7 @@ void its_cuda_read_includes(its_arena *arena, const its_cuda_search *search, con
         its_include include = {ITS_INCLUDE_QUOTED, false, search->options->pre_includes.items[i]};
         read_include(&w, &include, its_path_absolute(arena, "."));
     }
-    enqueue(&w, source, size, search->source_dir);
+    enqueue(&w, NULL, source, size, search->source_dir);
     for (size_t done = 0; done < w.queue.count;) {
         while (done < w.queue.count && !reads->too_much) {
             pending file = w.queue.items[done++]; /* a copy: visiting may move the queue */

@@ -48,22 +48,15 @@ void **its_text_map_at(its_arena *arena, its_text_map *map, const char *key) {
 void its_reads_init(its_cc_reads *reads, its_arena *arena) {
     *reads = (its_cc_reads){.arena = arena};
     its_hash_init(&reads->hasher);
+    its_buffer_init(&reads->content, arena->ctx);
+}
+
+void its_reads_free(its_cc_reads *reads) {
+    if (reads->arena) its_buffer_free(&reads->content);
 }
 
 void its_reads_text(its_cc_reads *reads, const char *text) {
     its_hash_text(&reads->hasher, text);
-}
-
-static its_read_file *load(its_cc_reads *reads, const char *path) {
-    char *text;
-    size_t size;
-    if (reads->files.count >= MOST_FILES || reads->bytes > MOST_BYTES) reads->too_much = path;
-    if (reads->too_much || its_file_read(reads->arena, path, LARGEST_FILE, &text, &size)) return NULL;
-    its_read_file *file = ITS_NEW(reads->arena, its_read_file);
-    *file = (its_read_file){path, text, size, reads->files.count};
-    ITS_PUSH(reads->arena, &reads->files, file);
-    reads->bytes += size;
-    return file;
 }
 
 its_read_file *its_reads_file(its_cc_reads *reads, const char *path, bool *first) {
@@ -71,15 +64,25 @@ its_read_file *its_reads_file(its_cc_reads *reads, const char *path, bool *first
     void **known = its_text_map_at(reads->arena, &reads->known, full);
     its_read_file *file = *known;
     *first = !file;
-    if (file) {
-        its_reads_text(reads, "again");
-        its_hash_field(&reads->hasher, &file->index, sizeof file->index);
-        return file;
+    if (!file) {
+        if (!its_file_is_regular(full)) return NULL;
+        file = *known = ITS_NEW(reads->arena, its_read_file);
+        *file = (its_read_file){full, reads->files.count};
+        ITS_PUSH(reads->arena, &reads->files, file);
     }
-    file = *known = load(reads, full);
-    its_reads_text(reads, file ? "file" : "absent");
-    if (file) its_hash_field(&reads->hasher, file->text, file->size);
+    its_hash_field(&reads->hasher, &file->index, sizeof file->index);
     return file;
+}
+
+bool its_reads_content(its_cc_reads *reads, const its_read_file *file) {
+    if (file->index >= MOST_FILES || reads->bytes > MOST_BYTES) reads->too_much = file->path;
+    if (reads->too_much || its_file_read_buffer(&reads->content, file->path, LARGEST_FILE)) {
+        its_reads_text(reads, "unreadable");
+        return false;
+    }
+    reads->bytes += reads->content.size;
+    its_hash_content(&reads->hasher, reads->content.data, reads->content.size);
+    return true;
 }
 
 /* -- for dialects from outside ------------------------------------------------------------------------------------- */
@@ -87,20 +90,22 @@ its_read_file *its_reads_file(its_cc_reads *reads, const char *path, bool *first
 typedef struct host_job {
     its_cc_reads *reads;
     const char *path;
-    its_read_file *file;
+    bool read;
 } host_job;
 
 static its_status host_body(void *user) {
     host_job *job = user;
     bool first;
-    job->file = its_reads_file(job->reads, job->path, &first);
+    its_read_file *file = its_reads_file(job->reads, job->path, &first);
+    if (!file) its_reads_text(job->reads, "absent");
+    job->read = file && (!first || its_reads_content(job->reads, file));
     return ITS_OK;
 }
 
 bool its_host_reads_file(its_cc_reads *reads, const char *path) {
     host_job job = {.reads = reads, .path = path};
     its_protect(reads->arena->ctx, host_body, &job);
-    return job.file;
+    return job.read;
 }
 
 void its_host_reads_text(its_cc_reads *reads, const void *text, size_t size) {

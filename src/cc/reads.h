@@ -5,7 +5,7 @@
 #ifndef ITS_CC_READS_H
 #define ITS_CC_READS_H
 
-#include "base/arena.h"
+#include "base/buffer.h"
 #include "base/hash.h"
 #include "intarsia/cc.h"
 
@@ -19,9 +19,7 @@ void **its_text_map_at(its_arena *arena, its_text_map *map, const char *key);
 
 typedef struct its_read_file {
     const char *path; /* absolute */
-    const char *text;
-    size_t size;
-    size_t index; /* in `files` */
+    size_t index;     /* in `files` */
 } its_read_file;
 
 struct its_cc_reads {
@@ -29,16 +27,20 @@ struct its_cc_reads {
     its_hasher hasher;
     ITS_VEC(its_read_file *) files;
     its_text_map known;   /* by path: its_read_file */
+    its_buffer content;   /* of the file read last */
     size_t bytes;         /* of all files */
     const char *too_much; /* the file with which a limit was passed, or NULL */
 };
 
 void its_reads_init(its_cc_reads *reads, its_arena *arena);
+void its_reads_free(its_cc_reads *reads);
 /*
- * Reads a file and puts its content into the hash, or, when it was read before, its number. NULL if it can't be read,
- * and then that goes into the hash.
+ * Takes a file up, and puts its number into the hash. `first` says that it was not known yet: then its content is to be
+ * read. NULL if there is no such file.
  */
 its_read_file *its_reads_file(its_cc_reads *reads, const char *path, bool *first);
+/* Reads the file into `content` and puts it into the hash. False if it can't be read, which goes into the hash too. */
+bool its_reads_content(its_cc_reads *reads, const its_read_file *file);
 void its_reads_text(its_cc_reads *reads, const char *text);
 
 /* For its_cc_host: the same for dialects from outside, which control must not jump through. */

@@ -87,34 +87,7 @@ static void read_define(its_arena *arena, cursor *c, its_include_list *list) {
     if (read_operand(arena, c, false, &define.target)) ITS_PUSH(arena, &list->defines, define);
 }
 
-/* `c` is behind the `#`. */
-static void read_directive(its_arena *arena, cursor *c, its_include_list *list) {
-    char word[16];
-    size_t size = 0;
-    skip_blanks(c);
-    while (is_word(peek(c)) && size < sizeof word - 1) word[size++] = *c->p++;
-    word[size] = 0;
-    its_include include = {.next = strcmp(word, "include_next") == 0};
-    if (strcmp(word, "define") == 0) {
-        read_define(arena, c, list);
-    } else if (include.next || strcmp(word, "include") == 0 || strcmp(word, "embed") == 0) {
-        if (read_operand(arena, c, true, &include)) ITS_PUSH(arena, &list->includes, include);
-    }
-}
-
-/* Calls for each place where `mark` stands, with the cursor behind it. */
-static void each_mark(its_arena *arena, const char *text, size_t size, const char *mark, its_include_list *list,
-                      void (*visit)(its_arena *arena, cursor *c, its_include_list *list)) {
-    const char *end = text + size;
-    size_t length = strlen(mark);
-    for (const char *p = text;
-         (p = length == 1 ? memchr(p, *mark, (size_t)(end - p)) : memmem(p, (size_t)(end - p), mark, length));) {
-        cursor c = {p += length, end};
-        visit(arena, &c, list);
-    }
-}
-
-/* `__has_include(<name>)`: that the file is there matters, so it counts as included. */
+/* `__has_include(<name>)`, `c` being behind the word: that the file is there matters, so it counts as included. */
 static void read_probe(its_arena *arena, cursor *c, its_include_list *list) {
     its_include include = {0};
     if (c->end - c->p > 5 && memcmp(c->p, "_next", 5) == 0) {
@@ -127,8 +100,55 @@ static void read_probe(its_arena *arena, cursor *c, its_include_list *list) {
     if (read_operand(arena, c, true, &include)) ITS_PUSH(arena, &list->includes, include);
 }
 
+/* True if the newline at `p` is spliced away. */
+static bool is_spliced(const char *start, const char *p) {
+    return p > start && (p[-1] == '\\' || (p - start > 1 && p[-1] == '\r' && p[-2] == '\\'));
+}
+
+/* The end of the line that starts at `c`, its continuations included. */
+static const char *logical_end(const cursor *c) {
+    const char *p = c->p;
+    while ((p = memchr(p, '\n', (size_t)(c->end - p))) && is_spliced(c->p, p)) p++;
+    return p ? p : c->end;
+}
+
+/* Every __has_include in the rest of a directive. */
+static void read_probes(its_arena *arena, const cursor *line, its_include_list *list) {
+    static const char word[] = "__has_include";
+    const char *p = line->p, *end = logical_end(line);
+    while ((p = memmem(p, (size_t)(end - p), word, sizeof word - 1))) {
+        cursor c = {p += sizeof word - 1, line->end};
+        read_probe(arena, &c, list);
+    }
+}
+
+/* `c` is behind the `#`. */
+static void read_directive(its_arena *arena, cursor *c, its_include_list *list) {
+    char word[16];
+    size_t size = 0;
+    skip_blanks(c);
+    while (is_word(peek(c)) && size < sizeof word - 1) word[size++] = *c->p++;
+    word[size] = 0;
+    its_include include = {.next = strcmp(word, "include_next") == 0};
+    if (strcmp(word, "define") == 0) {
+        read_define(arena, c, list);
+    } else if (strcmp(word, "if") == 0 || strcmp(word, "elif") == 0) {
+        read_probes(arena, c, list);
+    } else if (include.next || strcmp(word, "include") == 0 || strcmp(word, "embed") == 0) {
+        if (read_operand(arena, c, true, &include)) ITS_PUSH(arena, &list->includes, include);
+    }
+}
+
 void its_scan_includes(its_arena *arena, const char *text, size_t size, its_include_list *list) {
-    each_mark(arena, text, size, "#", list, read_directive);
-    each_mark(arena, text, size, "%:", list, read_directive);
-    each_mark(arena, text, size, "__has_include", list, read_probe);
+    const char *end = text + size;
+    for (const char *p = text; (p = memchr(p, '#', (size_t)(end - p)));) {
+        cursor c = {++p, end};
+        read_directive(arena, &c, list);
+    }
+    for (const char *p = text; (p = memchr(p, '%', (size_t)(end - p)));) {
+        cursor c = {++p, end};
+        if (peek(&c) != ':') continue;
+        c.p++;
+        read_directive(arena, &c, list);
+    }
 }
