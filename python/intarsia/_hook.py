@@ -42,6 +42,8 @@ def arch_of(options: Any) -> str:
 
 def current_arch() -> str:
     """What a kernel that is launched now would be compiled for; some architecture if there is no device."""
+    if given := triton.knobs.runtime.override_arch:
+        return _arch(int(given.removeprefix("sm")))
     try:
         return _arch(int(triton.runtime.driver.active.get_current_target().arch))
     except Exception:

@@ -169,6 +169,7 @@ def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic:
     except _Refused as refused:
         return _fail(run, _at_call(refused, generator), dtype or region._result, semantic)
     run.units[unit.id] = (unit, region._source)
+    _watch.known(unit.id, region._source)
     text = f"intarsia.call ($0), {unit.id}::{name.replace('$', '$$')}, ({', '.join(texts)});"
     spelled = ",".join([f"={register}", *constraints, "~{memory}"])
 
