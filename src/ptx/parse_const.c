@@ -297,7 +297,7 @@ bool its_parse_u64(its_parser *parser, uint64_t *value) {
 }
 
 bool its_parse_u32(its_parser *parser, uint32_t *value) {
-    uint64_t wide;
+    uint64_t wide = 0;
     uint32_t pos = tok(parser)->pos;
     if (!its_parse_u64(parser, &wide)) return false;
     if (wide > UINT32_MAX) return its_error(parser, pos, "this number is too large");
