@@ -39,6 +39,12 @@ typedef struct its_link_options {
     uint32_t budget;    /* 0: ITS_INLINE_BUDGET */
     const char *const *deferred; /* prefixes of externs that may stay open, e.g. "nvshmem" */
     uint32_t n_deferred;
+    /*
+     * 0: the output has the highest PTX version of the inputs. Else it has this one at most, say 8 and 7: what the
+     * assembler takes, which still checks for each instruction that the version has it. Compilers write their own version
+     * whatever they use, so a region from a newer NVRTC may well pass an older ptxas.
+     */
+    uint32_t version_major, version_minor;
 } its_link_options;
 
 typedef struct its_link_input {
