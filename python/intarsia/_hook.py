@@ -15,6 +15,7 @@ import uuid
 from typing import Any
 
 import triton
+from triton.backends.nvidia.compiler import get_ptx_version_from_options
 
 from . import _lib, _link, _watch
 from ._errors import Error
@@ -98,12 +99,19 @@ class _Compilation:
         if _PREFIX not in ptx:
             return ptx
         deferred = [prefix for _, source in self.units.values() for prefix in source.deferred]
-        with _link.link(f"{metadata['name']}.ptx", ptx.encode(), self._find, deferred=deferred) as linked:
+        name, version = f"{metadata['name']}.ptx", _ptxas_version(self.options)
+        with _link.link(name, ptx.encode(), self._find, deferred=deferred, version=version) as linked:
             metadata["intarsia"] = {"units": sorted(self.units), "report": linked.report}
             return linked.ptx
 
     def _find(self, unit_id: str) -> Compiled:
         return self.units[unit_id][0] if unit_id in self.units else _link.no_units(unit_id)
+
+
+def _ptxas_version(options: Any) -> tuple[int, int]:
+    """The newest PTX that Triton's ptxas takes: the version that Triton itself writes."""
+    arch = int(options.arch.removeprefix("sm"))
+    return divmod(get_ptx_version_from_options(options, arch), 10)
 
 
 def install() -> None:

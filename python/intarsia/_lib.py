@@ -96,6 +96,8 @@ class LinkOptions(ctypes.Structure):
         ("budget", c_uint32),
         ("deferred", POINTER(c_char_p)),
         ("n_deferred", c_uint32),
+        ("version_major", c_uint32),
+        ("version_minor", c_uint32),
     ]
 
 

@@ -54,10 +54,12 @@ def link(
     deferred: Sequence[str] = (),
     load_libraries: Callable[[_lib.Context], list[c_void_p]] | None = None,
     keep_externs: bool = False,
+    version: tuple[int, int] = (0, 0),
 ) -> Iterator[Linked]:
     """
     Links the PTX `text`, which diagnostics call `name`. `find_unit` gives the unit for an id; `deferred` are prefixes
-    of externs that may stay open; `load_libraries` gives modules of the library's own making.
+    of externs that may stay open; `load_libraries` gives modules of the library's own making; `version` is the newest
+    PTX version that the assembler takes, if one comes after.
     """
     c = _lib.lib()
     ctx = _lib.Context()
@@ -83,7 +85,11 @@ def link(
             libraries=(c_void_p * len(provided))(*provided) if provided else None,
             n_libraries=len(provided),
             options=_lib.LinkOptions(
-                keep_externs=keep_externs, deferred=_lib.strings(deferred), n_deferred=len(deferred)
+                keep_externs=keep_externs,
+                deferred=_lib.strings(deferred),
+                n_deferred=len(deferred),
+                version_major=version[0],
+                version_minor=version[1],
             ),
         )
         ctx.check(c.its_link(ctx.handle, byref(given), byref(linked)))
