@@ -140,38 +140,6 @@ static void note_mod(its_mnemonic *m, its_mod mod) {
     if (row->class == ITS_MODCLASS_VEC) m->vec = vector_width(mod);
 }
 
-/* True if the condition word holds: `.a`, `!.a`, or `.a/.b`. */
-static bool condition_holds(const its_mnemonic *m, const char *word, size_t size) {
-    bool negated = *word == '!';
-    const char *end = word + size;
-    bool any = false;
-    for (const char *at = word + negated; at < end;) {
-        const char *slash = memchr(at, '/', (size_t)(end - at));
-        const char *stop = slash ? slash : end;
-        its_mod mod = its_mod_find(at, (size_t)(stop - at));
-        any |= mod != ITS_MOD_UNKNOWN && its_mnemonic_has(m, mod);
-        at = stop + 1;
-    }
-    return any != negated;
-}
-
-/* The operands of the first form of the opcode's pattern whose conditions hold, or NULL. */
-static const char *choose_form(const its_mnemonic *m) {
-    for (const char *form = op_rows[m->op].pattern; form && *form;) {
-        form += strspn(form, " ;");
-        bool holds = true;
-        while (*form && *form != ':') {
-            size_t size = strcspn(form, " :");
-            holds &= condition_holds(m, form, size);
-            form += size;
-            form += strspn(form, " ");
-        }
-        if (holds && *form == ':') return form + 1;
-        form = strchr(form, ';');
-    }
-    return NULL;
-}
-
 static its_mnemonic *decode(its_context *ctx, its_name name) {
     its_arena *arena = its_names_arena(ctx);
     size_t n_mods = count_mods(name);
@@ -194,7 +162,6 @@ static its_mnemonic *decode(its_context *ctx, its_name name) {
         note_mod(m, mod);
         at = end;
     }
-    m->form = choose_form(m);
     return m;
 }
 

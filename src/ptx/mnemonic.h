@@ -39,6 +39,7 @@ typedef enum its_mod_class {
     ITS_MODCLASS_SCOPE,     /* .cta .cluster .gpu .sys */
     ITS_MODCLASS_GEOMETRY,  /* of textures and surfaces: .2d .level .width */
     ITS_MODCLASS_SHAPE,     /* of matrices: .m16n8k16 .32x32b */
+    ITS_MODCLASS_LAX,       /* like FLAG, but ptxas ignores it where it means nothing */
     ITS_MODCLASS_FLAG,      /* everything else: .wide .sync .ftz .init */
 } its_mod_class;
 
@@ -75,7 +76,8 @@ typedef struct its_mnemonic {
     uint8_t vec;                       /* 1, or 2, 4, 8 for .v2, .v4, .v8 */
     uint8_t types[ITS_MNEMONIC_TYPES]; /* its_type that each type modifier names or is carried in, in order */
     uint16_t type_mods[ITS_MNEMONIC_TYPES]; /* the modifiers themselves: ITS_MOD_E4M3X2 where types has ITS_TYPE_B16 */
-    const char *form;    /* verifier: the operands of the pattern that counts, or NULL; see ptx_ops.def */
+    bool form_known;                        /* the verifier has set `form` */
+    const char *form;    /* verifier: the operands of the form that the modifiers fit, or NULL; see ptx_ops.def */
     uint16_t *mods;      /* its_mod, in order, types included */
     its_name *mod_names; /* each with its dot, in the same order */
     uint64_t set[(ITS_MOD_COUNT + 63) / 64];

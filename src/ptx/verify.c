@@ -1,0 +1,155 @@
+/*
+ * Checks what the parser leaves open. A module is walked once; every instruction is held against the forms of
+ * ptx_ops.def, and the few that no pattern can describe (mov, call) are looked at by code.
+ */
+#include "ptx/verify.h"
+
+#include <string.h>
+
+/* -- reporting ----------------------------------------------------------------------------------------------------- */
+
+bool its_verify_error(its_verifier *v, const its_node *node, uint32_t pos, const char *format, ...) {
+    if (v->quiet) return false;
+    va_list args;
+    va_start(args, format);
+    const char *message = its_arena_vprintf(v->scratch, format, args);
+    va_end(args);
+    its_place place = node ? its_node_place(node) : its_at(v->module->source, pos);
+    place.offset = pos;
+    its_diag_begin(v->ctx, ITS_ERROR, place, "%s", message);
+    if (node) its_diag_also_inlined(v->ctx, node);
+    v->errors++;
+    return false;
+}
+
+uint32_t its_verify_name_pos(const its_insn *insn, const its_mnemonic *m, unsigned mod) {
+    const its_source *source = insn->node.origin->source;
+    uint32_t pos = insn->node.pos;
+    if (pos >= source->size) return pos;
+    const char *text = source->text + pos;
+    size_t left = source->size - pos, limit = insn->name->size + 4096; /* a guard and blanks lie in between at most */
+    const char *found = memmem(text, left < limit ? left : limit, insn->name->text, insn->name->size);
+    if (!found) return pos;
+    size_t skip = strlen(its_op_text((its_op)m->op));
+    for (unsigned i = 0; i < mod && i < m->n_mods; i++) skip += m->mod_names[i]->size;
+    return pos + (uint32_t)(found - text) + (mod == UINT32_MAX ? 0 : (uint32_t)skip);
+}
+
+/* -- names --------------------------------------------------------------------------------------------------------- */
+
+/* Says why no form of the opcode has room for all modifiers. */
+static void report_no_form(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    const char *op = its_op_text((its_op)m->op);
+    int stranger = its_form_stranger(m);
+    if (stranger >= 0) {
+        uint32_t pos = its_verify_name_pos(insn, m, (unsigned)stranger);
+        its_verify_error(v, &insn->node, pos, "'%s' has no form with %s", op, m->mod_names[stranger]->text);
+        return;
+    }
+    for (unsigned i = 0; i < m->n_mods; i++) {
+        if (its_mod_class_of((its_mod)m->mods[i]) != ITS_MODCLASS_TYPE) continue;
+        const char *types = its_form_types(v->scratch, m, i);
+        if (!*types) continue;
+        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, i), "'%s' takes no %s here, but %s", op,
+                         m->mod_names[i]->text, types);
+        return;
+    }
+    its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX),
+                     "'%s' is not complete, or has modifiers that don't go together", insn->name->text);
+}
+
+static const char *operands_of(const its_mnemonic *m) {
+    its_mnemonic *cached = (its_mnemonic *)m; /* lives in the context's arena; only this remembers into it */
+    if (!cached->form_known) {
+        cached->form = its_form_find(m, NULL);
+        cached->form_known = true;
+    }
+    return cached->form;
+}
+
+static void report_count(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    its_count_range all = {UINT32_MAX, 0};
+    for (const char *form = operands_of(m); form; form = its_form_find(m, form)) {
+        its_count_range range = its_form_counts(m, form);
+        if (range.least < all.least) all.least = range.least;
+        if (range.most > all.most) all.most = range.most;
+    }
+    unsigned count = insn->node.count;
+    const char *wanted = all.least == all.most ? its_arena_printf(v->scratch, "%u", all.least)
+                                               : its_arena_printf(v->scratch, "%u to %u", all.least, all.most);
+    uint32_t pos =
+        count > all.most && all.most < count ? insn->ops[all.most].pos : its_verify_name_pos(insn, m, UINT32_MAX);
+    its_verify_error(v, &insn->node, pos, "'%s' has %u operand%s, it takes %s", insn->name->text, count,
+                     count == 1 ? "" : "s", wanted);
+}
+
+static void check_form(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    const char *form = operands_of(m);
+    if (!form) {
+        if (v->version <= ITS_VERIFY_NEWEST) report_no_form(v, insn, m);
+        return;
+    }
+    for (; form; form = its_form_find(m, form)) {
+        its_count_range range = its_form_counts(m, form);
+        if (insn->node.count >= range.least && insn->node.count <= range.most) break;
+    }
+    if (form)
+        its_verify_operands(v, insn, m, form);
+    else
+        report_count(v, insn, m);
+}
+
+/* -- instructions -------------------------------------------------------------------------------------------------- */
+
+static void check_guard(its_verifier *v, const its_insn *insn) {
+    if (!insn->guard || insn->guard->type == ITS_TYPE_PRED) return;
+    its_verify_error(v, &insn->node, insn->node.pos, "'%s' is %s, a guard is a predicate", insn->guard->name->text,
+                     its_type_text((its_type)insn->guard->type));
+}
+
+static void check_insn(its_verifier *v, const its_insn *insn) {
+    check_guard(v, insn);
+    const its_mnemonic *m = its_mnemonic_of(v->ctx, insn->name);
+    if (m->op == ITS_OP_UNKNOWN || m->unknown_mod || !*its_op_pattern((its_op)m->op)) return;
+    check_form(v, insn, m);
+    if (m->op == ITS_OP_MOV) its_verify_mov(v, insn, m);
+    if (m->op == ITS_OP_CALL) its_verify_call(v, insn, m);
+}
+
+/* -- the walk ------------------------------------------------------------------------------------------------------ */
+
+static void check_body(its_verifier *v, const its_func *func) {
+    v->func = func;
+    for (const its_node *node = func->first; node; node = node->next) {
+        if (node->kind == ITS_NODE_INSN) check_insn(v, (const its_insn *)node);
+        if (node->kind == ITS_NODE_VAR) its_verify_var(v, (const its_var *)node);
+    }
+    v->func = NULL;
+}
+
+static void check_module(its_verifier *v) {
+    its_verify_header(v);
+    for (const its_node *node = v->module->first; node; node = node->next) {
+        if (node->kind == ITS_NODE_VAR) its_verify_var(v, (const its_var *)node);
+        if (node->kind != ITS_NODE_FUNC) continue;
+        its_verify_function(v, (const its_func *)node);
+        check_body(v, (const its_func *)node);
+    }
+}
+
+its_status its_ptx_verify(const its_module *module) {
+    its_context *ctx = module->ctx;
+    its_arena scratch;
+    its_arena_init(&scratch, ctx);
+    its_guard guard;
+    if (its_guard_enter(ctx, &guard)) {
+        its_arena_free(&scratch);
+        return its_guard_failed(ctx, &guard);
+    }
+    its_verifier v = {.ctx = ctx, .module = module, .scratch = &scratch};
+    v.version = module->version_major * 10 + module->version_minor;
+    check_module(&v);
+    its_arena_free(&scratch);
+    its_guard_leave(ctx, &guard);
+    return v.errors ? ITS_ERR_INPUT : ITS_OK;
+}

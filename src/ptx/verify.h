@@ -1,0 +1,104 @@
+/*
+ * The verifier's inside:
+ *
+ *     verify.c          walks a module and its functions; instructions that no pattern can describe
+ *     verify_form.c     instruction names against the forms of ptx_ops.def
+ *     verify_operand.c  operands against the operands of a form
+ *     verify_sreg.c     special registers
+ *     verify_matrix.c   how many registers a matrix fragment takes
+ *     verify_call.c     calls against the functions they name
+ *     verify_decl.c     variables, parameters, directives, the module's header
+ *
+ * Rule: what is rejected here, ptxas rejects as well. Whatever this library does not know, a newer PTX ISA may have
+ * given a meaning, and passes.
+ */
+#ifndef ITS_PTX_VERIFY_H
+#define ITS_PTX_VERIFY_H
+
+#include "ptx/mnemonic.h"
+#include "ptx/module.h"
+
+typedef struct its_verifier {
+    its_context *ctx;
+    const its_module *module;
+    const its_func *func; /* the one whose body is being walked */
+    uint32_t version;     /* .version times ten: 90 for 9.0 */
+    unsigned quiet;       /* above 0: checks answer without reporting */
+    its_arena *scratch;   /* of texts for messages */
+    size_t errors;
+} its_verifier;
+
+/* The newest PTX ISA that the tables describe: modifiers of later modules are not judged. */
+#define ITS_VERIFY_NEWEST 90
+
+/* Always false, so that a check can end with it. */
+bool its_verify_error(its_verifier *v, const its_node *node, uint32_t pos, const char *format, ...) ITS_PRINTF(4, 5);
+/* Where the instruction's name, or the modifier number `mod` in it, stands in the text. */
+uint32_t its_verify_name_pos(const its_insn *insn, const its_mnemonic *m, unsigned mod);
+
+/* -- forms --------------------------------------------------------------------------------------------------------- */
+
+/*
+ * The operands of the first form of the opcode that has room for all modifiers, or of the next one after `after`, which
+ * an earlier call returned. NULL if there is none.
+ */
+const char *its_form_find(const its_mnemonic *m, const char *after);
+/* The index of the first modifier that no form of the opcode has room for at all, or -1. */
+int its_form_stranger(const its_mnemonic *m);
+/* The type modifiers that could stand at the place of modifier `index`, as text ".b16, .b32 or .b64"; "" if none. */
+const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned index);
+
+/* -- operands ------------------------------------------------------------------------------------------------------ */
+
+typedef struct its_count_range {
+    unsigned least, most;
+} its_count_range;
+its_count_range its_form_counts(const its_mnemonic *m, const char *operands);
+bool its_verify_operands(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *operands);
+
+enum {
+    ITS_WRITTEN = 1 << 0,   /* the operand is a destination */
+    ITS_WIDER = 1 << 1,     /* a register may be wider than the type */
+    ITS_IMMEDIATE = 1 << 2, /* only an immediate will do */
+    ITS_EXACT = 1 << 3,     /* a packed or narrow float: a register must be untyped, and of just the size */
+    ITS_COUNT = 1 << 6,     /* a shift amount or the like: an integer whatever the instruction's type is */
+    ITS_SREG_TOO = 1 << 4,  /* a special register will do */
+    ITS_ELEMENT = 1 << 5,   /* of a vector: ptxas is laxer about immediates */
+};
+/* `number` counts operands from 1, for the message. */
+bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type, unsigned flags);
+
+/* The type of a register operand, its component selected: of one element if it is a vector. */
+its_type its_operand_type(const its_operand *operand);
+/* What an operand is, for messages: "%r1 is .b32", "5 is an immediate". Lives in the arena. */
+const char *its_operand_text(its_arena *arena, const its_operand *operand);
+/* True if a register declared as `reg` may stand where the instruction says `type`. */
+bool its_type_fits(its_type type, its_type reg, bool wider);
+
+/* -- special registers --------------------------------------------------------------------------------------------- */
+
+typedef struct its_sreg {
+    its_type type;  /* ITS_TYPE_NONE: there is no such special register */
+    unsigned parts; /* 4 for a whole vector such as %tid */
+} its_sreg;
+its_sreg its_sreg_find(const char *text);
+bool its_sreg_fits(its_name name, its_sreg sreg, its_type type, bool wider);
+
+/* -- the rest ------------------------------------------------------------------------------------------------------ */
+
+typedef struct its_fragment {
+    its_type type;  /* of each register; ITS_TYPE_NONE: not known, not checked */
+    unsigned count; /* registers; 0: not known */
+} its_fragment;
+/* `which` is 'A', 'B', 'C' or 'D'. */
+its_fragment its_verify_fragment(const its_mnemonic *m, char which);
+/* Registers that .x1, .x2 ... of ldmatrix, stmatrix, tcgen05.ld and .st stand for; 0 if not known. */
+unsigned its_verify_multiple(const its_mnemonic *m);
+
+void its_verify_mov(its_verifier *v, const its_insn *insn, const its_mnemonic *m);
+void its_verify_call(its_verifier *v, const its_insn *insn, const its_mnemonic *m);
+void its_verify_header(its_verifier *v);
+void its_verify_var(its_verifier *v, const its_var *var);
+void its_verify_function(its_verifier *v, const its_func *func);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * Instruction names against the forms of ptx_ops.def. A form is matched item by item: each takes the first modifier
+ * that is left and fits, a type only if it is the first type that is left. The form fits if no modifier is left over.
+ */
+#include <string.h>
+
+#include "ptx/verify.h"
+
+typedef struct set_row {
+    const char *name, *words;
+} set_row;
+
+static const set_row sets[] = {
+#define ITS_SET(name, words) {name, words},
+#include "ptx/ptx_ops.def"
+};
+
+/* A stretch of the pattern. */
+typedef struct span {
+    const char *text;
+    size_t size;
+} span;
+
+static bool span_is(span word, const char *text) {
+    return strlen(text) == word.size && memcmp(word.text, text, word.size) == 0;
+}
+
+/* Cuts the stretch in front of the first of `stops` off `*rest`; what follows stays in `*rest`. */
+static span cut(span *rest, const char *stops) {
+    size_t size = 0;
+    while (size < rest->size && !strchr(stops, rest->text[size])) size++;
+    span word = {rest->text, size};
+    size_t skip = size < rest->size ? size + 1 : size;
+    rest->text += skip, rest->size -= skip;
+    return word;
+}
+
+static bool word_takes(span word, const char *mod);
+
+static bool set_takes(span name, const char *mod) {
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if (!span_is(name, sets[i].name)) continue;
+        span rest = {sets[i].words, strlen(sets[i].words)};
+        while (rest.size)
+            if (word_takes(cut(&rest, " "), mod)) return true;
+    }
+    return false;
+}
+
+static bool word_takes(span word, const char *mod) {
+    if (*word.text == '@') return set_takes(word, mod);
+    if (word.text[word.size - 1] == '*') return strncmp(word.text, mod, word.size - 1) == 0;
+    return span_is(word, mod);
+}
+
+static bool choice_takes(span choice, its_mod mod) {
+    const char *text = its_mod_text(mod);
+    while (choice.size)
+        if (word_takes(cut(&choice, "/"), text)) return true;
+    return false;
+}
+
+/* -- matching ------------------------------------------------------------------------------------------------------ */
+
+typedef struct matching {
+    const its_mnemonic *m;
+    uint64_t left; /* modifiers that no item has taken, as bits */
+} matching;
+
+/* The index of the modifier that the item takes, or -1. */
+static int item_take(matching *state, span choice) {
+    bool type_seen = false;
+    for (unsigned i = 0; i < state->m->n_mods; i++) {
+        if (!((state->left >> i) & 1)) continue;
+        its_mod mod = (its_mod)state->m->mods[i];
+        bool type = its_mod_class_of(mod) == ITS_MODCLASS_TYPE;
+        if (!(type && type_seen) && choice_takes(choice, mod)) {
+            state->left &= ~((uint64_t)1 << i);
+            return (int)i;
+        }
+        type_seen |= type;
+    }
+    return -1;
+}
+
+static bool is_repeated(const its_mnemonic *m, unsigned index) {
+    for (unsigned i = 0; i < index; i++)
+        if (m->mods[i] == m->mods[index]) return true;
+    return false;
+}
+
+/* What may be left over: modifiers that ptxas ignores, and flags said twice. */
+static bool left_over_fits(const matching *state) {
+    for (unsigned i = 0; i < state->m->n_mods; i++) {
+        if (!((state->left >> i) & 1)) continue;
+        its_mod_class class = its_mod_class_of((its_mod)state->m->mods[i]);
+        if (class == ITS_MODCLASS_LAX) continue;
+        if (class == ITS_MODCLASS_TYPE || !is_repeated(state->m, i)) return false;
+    }
+    return true;
+}
+
+/* Matches the items of `form` until one fails; returns true if all fit and nothing of weight is left over. */
+static bool items_fit(matching *state, span items) {
+    while (items.size) {
+        span item = cut(&items, " ");
+        if (!item.size) continue;
+        bool optional = item.text[item.size - 1] == '?';
+        if (optional) item.size--;
+        if (item_take(state, item) < 0 && !optional) return false;
+    }
+    return left_over_fits(state);
+}
+
+static uint64_t all_mods(const its_mnemonic *m) {
+    return m->n_mods ? ~(uint64_t)0 >> (64 - m->n_mods) : 0;
+}
+
+const char *its_form_find(const its_mnemonic *m, const char *after) {
+    if (m->n_mods > 64) return NULL;
+    const char *pattern = its_op_pattern((its_op)m->op);
+    if (after) {
+        pattern = strchr(after, ';');
+        if (!pattern) return NULL;
+        pattern++;
+    }
+    span rest = {pattern, strlen(pattern)};
+    while (rest.size) {
+        span form = cut(&rest, ";");
+        span items = form;
+        size_t colon = form.size;
+        for (size_t i = 0; i < form.size; i++) /* `::` is part of a modifier */
+            if (form.text[i] == ':' && (i + 1 == form.size || form.text[i + 1] == ' ') &&
+                (i == 0 || form.text[i - 1] != ':'))
+                colon = i;
+        items.size = colon;
+        matching state = {m, all_mods(m)};
+        if (items_fit(&state, items)) return form.text + colon + 1;
+    }
+    return NULL;
+}
+
+/* -- explaining ---------------------------------------------------------------------------------------------------- */
+
+/* True if some form of the opcode names the modifier. */
+static bool has_place(const its_mnemonic *m, its_mod mod) {
+    const char *pattern = its_op_pattern((its_op)m->op);
+    span rest = {pattern, strlen(pattern)};
+    while (rest.size) {
+        span form = cut(&rest, ";");
+        while (form.size) {
+            span item = cut(&form, " ");
+            bool last = item.size && item.text[item.size - 1] == ':';
+            if (last) item.size--;
+            if (item.size && item.text[item.size - 1] == '?') item.size--;
+            if (item.size && choice_takes(item, mod)) return true;
+            if (last) break;
+        }
+    }
+    return false;
+}
+
+int its_form_stranger(const its_mnemonic *m) {
+    for (unsigned i = 0; i < m->n_mods; i++)
+        if (its_mod_class_of((its_mod)m->mods[i]) != ITS_MODCLASS_LAX && !has_place(m, (its_mod)m->mods[i]))
+            return (int)i;
+    return -1;
+}
+
+const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned index) {
+    its_mnemonic changed = *m;
+    uint16_t mods[64];
+    if (m->n_mods > 64) return "";
+    memcpy(mods, m->mods, m->n_mods * sizeof *mods);
+    changed.mods = mods;
+    const char *text = "";
+    for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) {
+        if (its_mod_class_of((its_mod)mod) != ITS_MODCLASS_TYPE) continue;
+        mods[index] = (uint16_t)mod;
+        if (its_form_find(&changed, NULL))
+            text = its_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", its_mod_text((its_mod)mod));
+    }
+    return text;
+}

@@ -1,0 +1,572 @@
+/*
+ * Operands against the operands of a form; the notation is explained in ptx_ops.def.
+ *
+ * A register fits an instruction's type if both have the same size and either one is untyped (.bNN), or both are
+ * integers of any sign, or both are the same kind of float. `ld`, `st` and `cvt` take wider registers as well.
+ */
+#include <string.h>
+
+#include "ptx/verify.h"
+
+/* -- types --------------------------------------------------------------------------------------------------------- */
+
+typedef enum type_kind { KIND_NONE, KIND_PRED, KIND_BITS, KIND_INT, KIND_FLOAT, KIND_OPAQUE } type_kind;
+
+static type_kind kind_of(its_type type) {
+    switch (type) {
+    case ITS_TYPE_PRED:
+        return KIND_PRED;
+    case ITS_TYPE_B8:
+    case ITS_TYPE_B16:
+    case ITS_TYPE_B32:
+    case ITS_TYPE_B64:
+    case ITS_TYPE_B128:
+        return KIND_BITS;
+    case ITS_TYPE_U8:
+    case ITS_TYPE_U16:
+    case ITS_TYPE_U32:
+    case ITS_TYPE_U64:
+    case ITS_TYPE_S8:
+    case ITS_TYPE_S16:
+    case ITS_TYPE_S32:
+    case ITS_TYPE_S64:
+        return KIND_INT;
+    case ITS_TYPE_F16:
+    case ITS_TYPE_F16X2:
+    case ITS_TYPE_BF16:
+    case ITS_TYPE_BF16X2:
+    case ITS_TYPE_F32:
+    case ITS_TYPE_F64:
+        return KIND_FLOAT;
+    case ITS_TYPE_TEXREF:
+    case ITS_TYPE_SAMPLERREF:
+    case ITS_TYPE_SURFREF:
+        return KIND_OPAQUE;
+    default:
+        return KIND_NONE;
+    }
+}
+
+bool its_type_fits(its_type type, its_type reg, bool wider) {
+    type_kind want = kind_of(type), have = kind_of(reg);
+    if (want == KIND_NONE || have == KIND_NONE) return true;
+    if (want == KIND_PRED || have == KIND_PRED) return want == have || reg == ITS_TYPE_F16X2; /* as ptxas has it */
+    uint32_t want_size = its_type_size(type), have_size = its_type_size(reg);
+    if (wider ? have_size < want_size : have_size != want_size) return false;
+    if (want == KIND_BITS || have == KIND_BITS) return true;
+    if (want == KIND_FLOAT && have == KIND_FLOAT) return type == reg;
+    if (reg == ITS_TYPE_F16X2) return want == KIND_INT; /* ptxas takes it for an integer */
+    return want == have;
+}
+
+static its_type doubled(its_type type) {
+    switch (type) {
+    case ITS_TYPE_U16:
+        return ITS_TYPE_U32;
+    case ITS_TYPE_S16:
+        return ITS_TYPE_S32;
+    case ITS_TYPE_U32:
+        return ITS_TYPE_U64;
+    case ITS_TYPE_S32:
+        return ITS_TYPE_S64;
+    default:
+        return ITS_TYPE_NONE;
+    }
+}
+
+/* -- messages ------------------------------------------------------------------------------------------------------ */
+
+static bool is_component(its_name suffix) {
+    return suffix && suffix->size == 2 && strchr("xyzwrgba", suffix->text[1]);
+}
+
+its_type its_operand_type(const its_operand *operand) {
+    return operand->kind == ITS_OPND_REG ? (its_type)operand->symbol->type : ITS_TYPE_NONE;
+}
+
+static bool is_vector(const its_operand *operand) {
+    return operand->kind == ITS_OPND_REG && operand->symbol->vec > 1 && !is_component(operand->suffix);
+}
+
+const char *its_operand_text(its_arena *arena, const its_operand *operand) {
+    switch (operand->kind) {
+    case ITS_OPND_REG:
+        if (is_vector(operand))
+            return its_arena_printf(arena, "'%s' is a vector of %u %s", operand->symbol->name->text,
+                                    operand->symbol->vec, its_type_text((its_type)operand->symbol->type));
+        return its_arena_printf(arena, "'%s' is %s", operand->symbol->name->text,
+                                its_type_text((its_type)operand->symbol->type));
+    case ITS_OPND_SYM:
+        switch (operand->symbol->kind) {
+        case ITS_SYM_VAR:
+            return its_arena_printf(arena, "'%s' is a variable", operand->symbol->name->text);
+        case ITS_SYM_LABEL:
+            return its_arena_printf(arena, "'%s' is a label", operand->symbol->name->text);
+        case ITS_SYM_FUNC:
+            return its_arena_printf(arena, "'%s' is a function", operand->symbol->name->text);
+        default:
+            return its_arena_printf(arena, "'%s' is neither register nor variable", operand->symbol->name->text);
+        }
+    case ITS_OPND_INT:
+        return "this is an integer";
+    case ITS_OPND_F32:
+    case ITS_OPND_F64:
+        return "this is a floating-point number";
+    case ITS_OPND_SREG:
+        return its_arena_printf(arena, "'%s' is a special register", operand->name->text);
+    case ITS_OPND_SINK:
+        return "this is the sink '_'";
+    case ITS_OPND_VEC:
+        return its_arena_printf(arena, "this is a vector of %u", operand->count);
+    case ITS_OPND_PAIR:
+        return "this is a pair";
+    case ITS_OPND_ADDR:
+        return "this is an address";
+    default:
+        return "this is no value";
+    }
+}
+
+/* -- single values ------------------------------------------------------------------------------------------------- */
+
+/* "'%r1' is .b32, add.f64 takes .f64 (64 bits) here" */
+static bool misfit(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *what) {
+    if (v->quiet) return false;
+    return its_verify_error(v, &insn->node, operand->pos, "%s, '%s' takes %s here",
+                            its_operand_text(v->scratch, operand), insn->name->text, what);
+}
+
+static const char *type_and_bits(its_verifier *v, its_type type) {
+    if (v->quiet) return "";
+    if (type == ITS_TYPE_PRED) return "a predicate";
+    return its_arena_printf(v->scratch, "%s (%u bits)", its_type_text(type), its_type_size(type) * 8);
+}
+
+/* True for vadd, vset4 and their kin, whose registers may have a byte or half-word selected and be negated. */
+static bool is_video(const its_insn *insn, its_verifier *v) {
+    unsigned op = its_mnemonic_of(v->ctx, insn->name)->op;
+    return op >= ITS_OP_VADD && op <= ITS_OP_VSET4;
+}
+
+/* What stands around the register's name: `!p`, `-r`, `v.x`, `r.b0`. */
+static bool check_decoration(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                             unsigned flags) {
+    const char *name = operand->symbol->name->text;
+    if (operand->flags & ITS_OPND_NOT && (flags & ITS_WRITTEN || type != ITS_TYPE_PRED))
+        return its_verify_error(v, &insn->node, operand->pos, "'!' stands before a predicate that is read only");
+    if (operand->flags & ITS_OPND_NEG && !is_video(insn, v))
+        return its_verify_error(v, &insn->node, operand->pos, "'%s' takes no negated registers", insn->name->text);
+    if (!operand->suffix || is_video(insn, v)) return true;
+    static const char order[] = "xyzwrgba";
+    const char *place = is_component(operand->suffix) ? strchr(order, operand->suffix->text[1]) : NULL;
+    if (place && (place - order) % 4 < (operand->symbol->vec > 1 ? operand->symbol->vec : 0)) return true;
+    return its_verify_error(v, &insn->node, operand->pos, "'%s' has no component %s", name, operand->suffix->text);
+}
+
+static bool register_fits(its_type type, its_type have, unsigned flags) {
+    if (flags & ITS_COUNT && have == ITS_TYPE_F16X2) return false;
+    if (!(flags & ITS_EXACT)) return its_type_fits(type, have, flags & ITS_WIDER);
+    type_kind kind = kind_of(have);
+    bool untyped = kind == KIND_BITS || kind == KIND_NONE || (have == ITS_TYPE_F16X2 && type == ITS_TYPE_B32);
+    return untyped && its_type_fits(type, have, false);
+}
+
+static bool check_register(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                           unsigned flags) {
+    if (flags & ITS_IMMEDIATE) return misfit(v, insn, operand, "an immediate");
+    if (is_vector(operand)) return misfit(v, insn, operand, type_and_bits(v, type));
+    if (register_fits(type, its_operand_type(operand), flags)) return check_decoration(v, insn, operand, type, flags);
+    if (flags & ITS_WIDER && !(flags & ITS_EXACT) && type != ITS_TYPE_PRED && !v->quiet)
+        return misfit(v, insn, operand,
+                      its_arena_printf(v->scratch, "a register of at least %s", type_and_bits(v, type)));
+    return misfit(v, insn, operand, type_and_bits(v, type));
+}
+
+/*
+ * Integers stand for integers, bits and predicates; floats for floats. A float of just the size may stand for bits, and
+ * any in a vector; the halves have no immediates.
+ */
+static bool number_fits(const its_operand *operand, its_type type, unsigned flags) {
+    type_kind kind = kind_of(type);
+    uint32_t size = its_type_size(type);
+    if (kind == KIND_NONE) return true;
+    if (flags & ITS_EXACT) return flags & ITS_ELEMENT;
+    if (operand->kind == ITS_OPND_INT) return kind == KIND_BITS || kind == KIND_INT || kind == KIND_PRED;
+    if (kind == KIND_FLOAT) return size >= 4 && type != ITS_TYPE_F16X2 && type != ITS_TYPE_BF16X2;
+    if (kind != KIND_BITS) return false;
+    return flags & ITS_ELEMENT || size == (operand->kind == ITS_OPND_F32 ? 4 : 8);
+}
+
+static bool check_sreg(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                       unsigned flags) {
+    its_sreg sreg = its_sreg_find(operand->name->text);
+    if (sreg.type == ITS_TYPE_NONE) return true; /* reported on its own, or newer than this library */
+    if (!(flags & (ITS_SREG_TOO | ITS_ELEMENT)))
+        return its_verify_error(v, &insn->node, operand->pos, "'%s' can be read by mov and cvt only",
+                                operand->name->text);
+    if (flags & ITS_ELEMENT || (sreg.parts == 1 && its_sreg_fits(operand->name, sreg, type, flags & ITS_WIDER)))
+        return true;
+    if (sreg.parts > 1)
+        return its_verify_error(v, &insn->node, operand->pos, "'%s' is a vector, say which component: '%s.x'",
+                                operand->name->text, operand->name->text);
+    return misfit(v, insn, operand, type_and_bits(v, type));
+}
+
+/* Functions stand for anything to ptxas; variables for integers and bits, if an offset is added (elsewhere mov it is).
+ */
+static bool check_symbol(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type) {
+    type_kind kind = kind_of(type);
+    if (operand->symbol->kind == ITS_SYM_FUNC) return true;
+    if (operand->symbol->kind == ITS_SYM_VAR && operand->offset && kind != KIND_FLOAT && kind != KIND_PRED) return true;
+    return misfit(v, insn, operand, type_and_bits(v, type));
+}
+
+bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                      unsigned flags) {
+    if (flags & ITS_WRITTEN && operand->kind != ITS_OPND_REG) return misfit(v, insn, operand, "a register to write to");
+    switch (operand->kind) {
+    case ITS_OPND_REG:
+        return check_register(v, insn, operand, type, flags);
+    case ITS_OPND_INT:
+    case ITS_OPND_F32:
+    case ITS_OPND_F64:
+        return number_fits(operand, type, flags) || misfit(v, insn, operand, type_and_bits(v, type));
+    case ITS_OPND_SREG:
+        return check_sreg(v, insn, operand, type, flags);
+    case ITS_OPND_SYM:
+        return check_symbol(v, insn, operand, type);
+    default:
+        return misfit(v, insn, operand, type_and_bits(v, type));
+    }
+}
+
+/* -- vectors ------------------------------------------------------------------------------------------------------- */
+
+static bool vector_size(its_verifier *v, const its_insn *insn, const its_operand *operand, unsigned count) {
+    if (v->quiet) return false;
+    const char *wanted = count == 1 ? "one value" : its_arena_printf(v->scratch, "a vector of %u", count);
+    return misfit(v, insn, operand, wanted);
+}
+
+static bool is_all_registers(const its_operand *vector) {
+    for (unsigned i = 0; i < vector->count; i++)
+        if (vector->list[i].kind != ITS_OPND_REG && vector->list[i].kind != ITS_OPND_SINK) return false;
+    return true;
+}
+
+static its_type untyped(its_type type) {
+    switch (its_type_size(type)) {
+    case 1:
+        return ITS_TYPE_B8;
+    case 2:
+        return ITS_TYPE_B16;
+    case 4:
+        return ITS_TYPE_B32;
+    case 8:
+        return ITS_TYPE_B64;
+    case 16:
+        return ITS_TYPE_B128;
+    default:
+        return ITS_TYPE_NONE;
+    }
+}
+
+/*
+ * A vector of registers has a type of its own: neighbours must be of one size and kind, .bNN going with anything, and
+ * one .bNN makes the whole untyped. Stores the register that stands for all; NULL if there is none.
+ */
+static bool merge_elements(its_verifier *v, const its_insn *insn, const its_operand *vector,
+                           const its_operand **merged) {
+    const its_operand *last = NULL;
+    *merged = NULL;
+    for (unsigned i = 0; i < vector->count; i++) {
+        const its_operand *element = &vector->list[i];
+        if (element->kind != ITS_OPND_REG) continue;
+        its_type type = its_operand_type(element), before = last ? its_operand_type(last) : type;
+        bool packed = (type == ITS_TYPE_F16X2) != (before == ITS_TYPE_F16X2) && kind_of(type) != KIND_BITS &&
+                      kind_of(before) != KIND_BITS;
+        if (packed || its_type_size(type) != its_type_size(before) || !its_type_fits(before, type, false))
+            return its_verify_error(v, &insn->node, element->pos, "%s and %s: they can't be neighbours in a vector",
+                                    its_operand_text(v->scratch, last), its_operand_text(v->scratch, element));
+        if (!*merged || kind_of(type) == KIND_BITS) *merged = element;
+        last = element;
+    }
+    return true;
+}
+
+static bool check_elements(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                           unsigned flags) {
+    if (!is_all_registers(operand)) {
+        for (unsigned i = 0; i < operand->count; i++)
+            if (!its_verify_value(v, insn, &operand->list[i], type, flags | ITS_ELEMENT)) return false;
+        return true;
+    }
+    for (unsigned i = 0; i < operand->count; i++)
+        if (operand->list[i].kind == ITS_OPND_SINK && !(flags & ITS_WRITTEN))
+            return misfit(v, insn, &operand->list[i], type_and_bits(v, type));
+    const its_operand *merged;
+    if (!merge_elements(v, insn, operand, &merged)) return false;
+    if (!merged) return its_verify_error(v, &insn->node, operand->pos, "every element is '_', one must be a register");
+    return its_verify_value(v, insn, merged, type, flags);
+}
+
+static bool check_vector(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                         unsigned count, unsigned flags) {
+    if (is_vector(operand)) {
+        if (operand->symbol->vec != count) return vector_size(v, insn, operand, count);
+        if (its_type_fits(type, (its_type)operand->symbol->type, flags & ITS_WIDER)) return true;
+        return misfit(v, insn, operand, type_and_bits(v, type));
+    }
+    if (operand->kind != ITS_OPND_VEC) {
+        if (count == 1) return its_verify_value(v, insn, operand, type, flags);
+        return vector_size(v, insn, operand, count);
+    }
+    if (operand->count != count) return vector_size(v, insn, operand, count);
+    return check_elements(v, insn, operand, type, flags);
+}
+
+/* -- addresses ----------------------------------------------------------------------------------------------------- */
+
+/* The state space that the instruction names for the operand's address, ITS_SPACE_NONE if any will do. */
+static its_space named_space(const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
+    unsigned before = 0;
+    for (const its_operand *other = insn->ops; other < operand; other++) before += other->kind == ITS_OPND_ADDR;
+    if (before == 0) return (its_space)m->space;
+    return before == 1 ? (its_space)m->space2 : ITS_SPACE_NONE;
+}
+
+static bool check_space(its_verifier *v, const its_insn *insn, its_space space, const its_operand *base) {
+    const its_symbol *symbol = base->symbol;
+    if (space == ITS_SPACE_NONE || symbol->kind != ITS_SYM_VAR || symbol->space == space) return true;
+    return its_verify_error(v, &insn->node, base->pos, "'%s' is in %s, '%s' accesses %s", symbol->name->text,
+                            its_space_text((its_space)symbol->space), insn->name->text, its_space_text(space));
+}
+
+/* Shared, local and parameter memory may be addressed with 32 bits; the rest takes what .address_size says. */
+static bool short_address(const its_verifier *v, its_space space) {
+    return v->module->address_size == 32 || space == ITS_SPACE_SHARED || space == ITS_SPACE_LOCAL ||
+           space == ITS_SPACE_PARAM || space == ITS_SPACE_CONST;
+}
+
+static bool check_base(its_verifier *v, const its_insn *insn, const its_operand *base, its_space space) {
+    its_type type = its_operand_type(base);
+    type_kind kind = kind_of(type);
+    if (kind == KIND_NONE) return true;
+    bool integer = (kind == KIND_INT || kind == KIND_BITS) && its_type_size(type) >= 4 && its_type_size(type) <= 8;
+    if (!integer || is_vector(base)) return misfit(v, insn, base, "an integer register as address");
+    if (its_type_size(type) == 4 && !short_address(v, space)) return misfit(v, insn, base, "an address of 64 bits");
+    return check_decoration(v, insn, base, type, 0);
+}
+
+static bool check_address(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
+                          bool coordinates) {
+    if (operand->kind != ITS_OPND_ADDR) return misfit(v, insn, operand, "an address '[...]'");
+    if (operand->count > 1 && !coordinates)
+        return its_verify_error(v, &insn->node, operand->list[1].pos, "'%s' takes no coordinates in this address",
+                                insn->name->text);
+    const its_operand *base = &operand->list[0];
+    its_space space = named_space(insn, m, operand);
+    if (base->kind == ITS_OPND_REG) return check_base(v, insn, base, space);
+    if (base->kind == ITS_OPND_SYM) return check_space(v, insn, space, base);
+    return true;
+}
+
+static bool check_variable(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
+    if (operand->kind != ITS_OPND_SYM || operand->symbol->kind != ITS_SYM_VAR)
+        return misfit(v, insn, operand, "a variable");
+    return check_space(v, insn, (its_space)m->space, operand);
+}
+
+static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
+    uint64_t value = 0;
+    for (const char *at = shape; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
+    if (operand->kind == ITS_OPND_INT && operand->bits == value) return true;
+    if (v->quiet) return false;
+    return misfit(v, insn, operand, its_arena_printf(v->scratch, "the number %llu", (unsigned long long)value));
+}
+
+/* -- one operand of a form ----------------------------------------------------------------------------------------- */
+
+typedef struct wanted {
+    const char *shapes, *end; /* alternatives, separated by '/' */
+    const char *pair;         /* after '|', or NULL */
+    bool written, wider, sink, optional, pair_optional, pair_sink;
+} wanted;
+
+/* Reads one operand of a form; returns what follows it, NULL if there is none left. */
+static const char *read_wanted(const char *at, wanted *w) {
+    *w = (wanted){0};
+    while (*at == ' ') at++;
+    if (!*at || *at == ';') return NULL;
+    if (*at == '=') w->written = true, at++;
+    if (*at == '_') w->sink = true, at++;
+    if (*at == '~') w->wider = true, at++;
+    w->shapes = at;
+    while (*at && *at != ' ' && *at != ';') {
+        if (*at == '|') w->pair = at + 1, w->end = at;
+        at++;
+    }
+    const char *stop = at;
+    if (stop[-1] == '?') {
+        w->optional = !w->pair;
+        w->pair_optional = w->pair != NULL;
+        stop--;
+    }
+    w->pair_sink = stop[-1] != '!';
+    if (!w->pair) w->end = stop;
+    return at;
+}
+
+static bool is_rest(const wanted *w) {
+    return w->end - w->shapes == 3 && memcmp(w->shapes, "...", 3) == 0;
+}
+
+/* A cache policy counts if the instruction says that it has one. */
+static bool is_absent(const its_mnemonic *m, const wanted *w) {
+    return *w->shapes == 'h' && !its_mnemonic_has(m, ITS_MOD_L2_CACHE_HINT);
+}
+
+its_count_range its_form_counts(const its_mnemonic *m, const char *operands) {
+    its_count_range range = {0, 0};
+    wanted w;
+    for (bool optional = false; (operands = read_wanted(operands, &w));) {
+        if (is_rest(&w)) {
+            range.most = UINT16_MAX;
+            return range;
+        }
+        if (is_absent(m, &w)) continue;
+        optional |= w.optional;
+        range.most++;
+        if (!optional) range.least++;
+    }
+    return range;
+}
+
+/* True for types that are carried in a register of another type: .tf32, .e4m3x2, .u16x2. */
+static bool is_carried(its_mod mod) {
+    return mod == ITS_MOD_BF16 || mod == ITS_MOD_BF16X2 ||
+           strcmp(its_mod_text(mod), its_type_text(its_mod_type(mod))) != 0;
+}
+
+/* A type by its name without the dot. */
+static its_type named_type(const char *text, size_t size) {
+    for (int type = ITS_TYPE_PRED; type < ITS_TYPE_COUNT; type++) {
+        const char *name = its_type_text((its_type)type) + 1;
+        if (strlen(name) == size && memcmp(name, text, size) == 0) return (its_type)type;
+    }
+    return ITS_TYPE_NONE;
+}
+
+/* The type that a pattern's letter or name stands for; sets flags that go with it. */
+static its_type wanted_type(const its_mnemonic *m, const char *text, size_t size, unsigned *flags) {
+    static const char letters[] = "TSUV";
+    const char *letter = size == 1 ? strchr(letters, *text) : NULL;
+    if (letter) {
+        unsigned index = (unsigned)(letter - letters);
+        if (index < m->n_types && is_carried((its_mod)m->type_mods[index])) *flags |= ITS_EXACT;
+        return its_mnemonic_type(m, index);
+    }
+    if (size > 1 && *text == 'n') {
+        *flags |= ITS_COUNT;
+        return text[1] == '3' ? ITS_TYPE_U32 : ITS_TYPE_U64;
+    }
+    if (size > 1) return named_type(text, size);
+    if (*text == 'B') return untyped(its_mnemonic_type(m, 0));
+    return *text == 'W' ? doubled(its_mnemonic_type(m, 0)) : ITS_TYPE_PRED;
+}
+
+/* `{T,v}`, `{b32,4}`, `{T,A}` */
+static bool check_braces(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
+                         const char *shape, unsigned flags) {
+    const char *comma = strchr(shape, ',');
+    its_type type = wanted_type(m, shape + 1, (size_t)(comma - shape - 1), &flags);
+    char size = comma[1];
+    unsigned count = 0;
+    if (size >= 'A' && size <= 'D') {
+        its_fragment fragment = its_verify_fragment(m, size);
+        type = fragment.type, count = fragment.count;
+        flags &= ~(unsigned)ITS_EXACT;
+    } else if (size == 'v') {
+        count = m->vec;
+    } else if (size == 'x') {
+        count = its_verify_multiple(m);
+    } else {
+        count = (unsigned)(size - '0');
+    }
+    if (!count) return true;
+    return check_vector(v, insn, operand, type, count, flags);
+}
+
+static bool check_label(its_verifier *v, const its_insn *insn, const its_operand *operand) {
+    if (operand->kind == ITS_OPND_SYM &&
+        (operand->symbol->kind == ITS_SYM_LABEL || operand->symbol->kind == ITS_SYM_TARGETS))
+        return true;
+    return misfit(v, insn, operand, "a label");
+}
+
+static bool check_shape(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
+                        const char *shape, const char *end, unsigned flags) {
+    switch (*shape) {
+    case '[':
+        return check_address(v, insn, m, operand, shape[1] == ',');
+    case '{':
+        return check_braces(v, insn, m, operand, shape, flags);
+    case 'L':
+        return check_label(v, insn, operand);
+    case '&':
+        return check_variable(v, insn, m, operand);
+    case '*':
+        return true;
+    case 'h':
+        return its_verify_value(v, insn, operand, ITS_TYPE_B64, flags | ITS_COUNT);
+    default: {
+        if (*shape >= '0' && *shape <= '9') return check_literal(v, insn, operand, shape);
+        if (end[-1] == '#') flags |= ITS_IMMEDIATE, end--;
+        if (m->op == ITS_OP_MOV || m->op == ITS_OP_CVT) flags |= ITS_SREG_TOO;
+        its_type type = wanted_type(m, shape, (size_t)(end - shape), &flags);
+        return its_verify_value(v, insn, operand, type, flags);
+    }
+    }
+}
+
+/* Either of several shapes; if none fits, the message is about the first. */
+static bool check_shapes(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
+                         const char *shapes, const char *end, unsigned flags) {
+    const char *stop = memchr(shapes, '/', (size_t)(end - shapes));
+    if (!stop) return check_shape(v, insn, m, operand, shapes, end, flags);
+    v->quiet++;
+    bool fits = false;
+    for (const char *shape = shapes; !fits && shape < end; shape = stop + 1) {
+        stop = memchr(shape, '/', (size_t)(end - shape));
+        if (!stop) stop = end;
+        fits = check_shape(v, insn, m, operand, shape, stop, flags);
+    }
+    v->quiet--;
+    if (fits) return true;
+    stop = memchr(shapes, '/', (size_t)(end - shapes));
+    return check_shape(v, insn, m, operand, shapes, stop, flags);
+}
+
+static bool check_one(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
+                      const wanted *w) {
+    unsigned flags = (w->written ? ITS_WRITTEN : 0u) | (w->wider ? ITS_WIDER : 0u);
+    if (w->sink && operand->kind == ITS_OPND_SINK) return true;
+    if (operand->kind != ITS_OPND_PAIR) {
+        if (w->pair && !w->pair_optional) return misfit(v, insn, operand, "a pair 'd|p'");
+        return check_shapes(v, insn, m, operand, w->shapes, w->end, flags);
+    }
+    const its_operand *first = &operand->list[0], *second = &operand->list[1];
+    if (!w->pair && second->kind == ITS_OPND_SINK) return check_shapes(v, insn, m, first, w->shapes, w->end, flags);
+    if (!w->pair) return misfit(v, insn, operand, "a single operand");
+    bool ok = (w->sink && first->kind == ITS_OPND_SINK) || check_shapes(v, insn, m, first, w->shapes, w->end, flags);
+    if (!ok || (w->pair_sink && second->kind == ITS_OPND_SINK)) return ok;
+    return its_verify_value(v, insn, second, ITS_TYPE_PRED, flags);
+}
+
+bool its_verify_operands(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *operands) {
+    bool ok = true;
+    wanted w;
+    for (uint16_t i = 0; i < insn->node.count && (operands = read_wanted(operands, &w)) && !is_rest(&w);)
+        if (!is_absent(m, &w)) ok &= check_one(v, insn, m, &insn->ops[i++], &w);
+    return ok;
+}
