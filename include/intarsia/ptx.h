@@ -154,6 +154,7 @@ enum { /* its_operand.flags */
     ITS_OPND_NOT = 1 << 0,      /* !p */
     ITS_OPND_UNSIGNED = 1 << 1, /* ITS_OPND_INT */
     ITS_OPND_NEG = 1 << 2,      /* -r: nothing in PTX today, carried through */
+    ITS_OPND_OFFSET = 1 << 3,   /* REG, SYM: an offset was written, if only +0, of which ptxas -O0 makes an addition */
 };
 
 struct its_operand {

@@ -52,6 +52,7 @@ static bool displacement(its_parser *parser, its_operand *result) {
     if (!its_parse_const(parser, &value)) return false;
     if (value.kind != ITS_OPND_INT) return its_error(parser, value.pos, "an offset is a whole number of bytes");
     result->offset = (int64_t)value.bits;
+    result->flags |= ITS_OPND_OFFSET;
     return true;
 }
 

@@ -65,6 +65,7 @@ static void put_operand(its_buffer *out, const its_operand *operand) {
         put_name(out, operand->symbol->name);
         if (operand->suffix) put_name(out, operand->suffix);
         put_offset(out, operand->offset);
+        if (!operand->offset && operand->flags & ITS_OPND_OFFSET) its_buffer_text(out, "+0");
         return;
     case ITS_OPND_INT:
     case ITS_OPND_F32:
