@@ -18,22 +18,20 @@ import argparse
 import fnmatch
 import hashlib
 import json
-import multiprocessing
-import multiprocessing.connection
-import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import cases
 import tools
+from workers import Pool, progress
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = re.compile(r"^\s*(?://|;)\s*corpus(?:\s+(\w+))?:\s*([^;]+);\s*([^;]+)(?:;\s*(.*))?$")
@@ -194,86 +192,14 @@ def make(job: Job) -> tuple[str, dict[str, Any]]:
     return make_cuda(job), {}
 
 
-# -- workers: a compiler that takes its process down costs one file ------------------------------------------------------
-
-
-def worker(channel: multiprocessing.connection.Connection, out: str) -> None:
-    with tempfile.TemporaryDirectory() as cache:
-        cases.use_private_cache(Path(cache))
-        serve(channel, out)
-
-
-def serve(channel: multiprocessing.connection.Connection, out: str) -> None:
-    with tempfile.TemporaryFile() as log:
-        os.dup2(log.fileno(), 2)  # compilers talk there from native code
-        while (job := channel.recv()) is not None:
-            started = time.monotonic()
-            log.truncate(0)
-            log.seek(0)
-            try:
-                ptx, facts = make(job)
-                path = Path(out) / job.file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(ptx)
-                channel.send((None, facts, time.monotonic() - started))
-            except Exception as error:  # anything a compiler may raise is this file's failure
-                log.seek(0)
-                text = f"{type(error).__name__}: {error}".strip() + "\n" + log.read().decode(errors="replace")
-                channel.send((text.rstrip(), {}, time.monotonic() - started))
-
-
-class Pool:
-    """`n` worker processes, each for one target; a dead one is replaced and its job failed.
-
-    Triton 3.6 keeps some lowering choices (fp8 conversions) of the first target that a process compiles for, so a
-    process that compiled for one target is of no use for another.
-    """
-
-    def __init__(self, n: int, out: Path):
-        self.out, self.context = str(out), multiprocessing.get_context("spawn")
-        self.idle: list[tuple[Any, Any, str]] = []  # channel, process, target
-        self.busy: dict[Any, tuple[Any, Job]] = {}
-        self.room = n
-
-    def start(self, job: Job) -> None:
-        match = next((w for w in self.idle if w[2] == job.target), None)
-        if match:
-            self.idle.remove(match)
-            channel, process, _ = match
-        else:
-            self.dismiss()
-            channel, theirs = self.context.Pipe()
-            process = self.context.Process(target=worker, args=(theirs, self.out), daemon=True)
-            process.start()
-            theirs.close()
-        channel.send(job)
-        self.busy[channel] = (process, job)
-
-    def finish_some(self) -> list[tuple[Job, str | None, dict[str, Any], float]]:
-        done = []
-        for channel in multiprocessing.connection.wait(list(self.busy)):
-            process, job = self.busy.pop(channel)
-            try:
-                done.append((job, *channel.recv()))
-                self.idle.append((channel, process, job.target))
-            except (EOFError, ConnectionError):
-                process.join()
-                done.append((job, f"the compiler ended its process (status {process.exitcode})", {}, 0.0))
-        return done
-
-    def dismiss(self) -> None:
-        for channel, process, _ in self.idle:
-            channel.send(None)
-            process.join()
-        self.idle.clear()
-
-    def run(self, jobs: list[Job]):
-        waiting = sorted(jobs, key=lambda j: (j.target, j.source), reverse=True)
-        while waiting or self.busy:
-            while waiting and len(self.busy) < self.room:
-                self.start(waiting.pop())
-            yield from self.finish_some()
-        self.dismiss()
+def make_file(job: Job, out: Path) -> tuple[dict[str, Any], float]:
+    """Runs in a worker: writes the file, returns what its producer found out and the seconds it took."""
+    started = time.monotonic()
+    ptx, facts = make(job)
+    path = out / job.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(ptx)
+    return facts, time.monotonic() - started
 
 
 # -- the whole corpus --------------------------------------------------------------------------------------------------
@@ -291,13 +217,6 @@ def split_absent(jobs: list[Job]) -> tuple[list[Job], dict[str, int]]:
         else:
             here.append(job)
     return here, missing
-
-
-def progress(text: str, end: bool = False) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text[:110]}", end="\n" if end else "", file=sys.stderr, flush=True)
-    elif end:
-        print(text, file=sys.stderr)
 
 
 def load_index(out: Path) -> dict[str, dict[str, Any]]:
@@ -319,13 +238,16 @@ def build(jobs: list[Job], out: Path, n: int, whole: bool) -> list[tuple[Job, st
         job.key = content_key(job)
     stale = [j for j in jobs if index.get(j.file, {}).get("key") != j.key or not (out / j.file).exists()]
     failures: list[tuple[Job, str]] = []
-    for i, (job, error, facts, seconds) in enumerate(Pool(n, out).run(stale), 1):
-        progress(f"[{i}/{len(stale)}] {job.file} {seconds:.1f} s")
+    # Triton 3.6 keeps some lowering choices (fp8 conversions) of the first target that a process compiles for, so
+    # each target has processes of its own.
+    pool = Pool(n, partial(make_file, out=out), group=lambda job: job.target)
+    for i, (job, error, made) in enumerate(pool.run(stale), 1):
+        progress(f"[{i}/{len(stale)}] {job.file} {made[1] if made else 0:.1f} s")
         if error:
             failures.append((job, error))
             index.pop(job.file, None)
         else:
-            entry = {"file": job.file, **asdict(job), "facts": facts}
+            entry = {"file": job.file, **asdict(job), "facts": made[0]}
             entry["source"] = str(Path(job.source).relative_to(ROOT))
             index[job.file] = entry
         if i % 50 == 0:
