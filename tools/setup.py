@@ -229,12 +229,15 @@ def set_up_venv(levels: Sequence[str]) -> None:
         return
     say(f"installing the wheels of {', '.join(wanted)} (up to 300 MB the first time)")
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command = [*pip, "install"]
+    command = [*pip, "install", "--no-deps"]  # nothing comes in that is not pinned
     for path in files:
         command += ["-r", str(path)]
     status, output = run(command)
     if status != 0:
         fail(f"pip could not install them:\n{output}")
+    status, output = run([*pip, "check"])
+    if status != 0:
+        fail(f"the pinned versions don't fit each other:\n{output}")
     write_stamp({**there, **wanted})
 
 
