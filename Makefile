@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format clean wheel
+        check-format check-tidy check-python format docs fresh-clone clean
 
 default: build
 	@echo
@@ -85,6 +85,12 @@ check-python: setup-test
 format: setup-test ## formats C and Python as the checks want them
 	@clang-format -i $(C_FILES)
 	@$(VENV)/ruff check --quiet --fix $(PY_PATHS)
+
+docs: build ## docs/command-line.md from what the program says
+	@build/release/bin/intarsia help --markdown >docs/command-line.md
+
+fresh-clone: ## the README's commands in a fresh clone with empty caches (about ten minutes)
+	@tools/fresh-clone-check.sh
 
 # -- the rest ------------------------------------------------------------------------------------------------------------
 
