@@ -249,7 +249,7 @@ void its_lex_next(its_lexer *lexer) {
     token->pos = at(lexer, p);
     token->first_on_line = line;
     token->is_unsigned = false;
-    if (is(*p, START)) {
+    if (is(*p, START) && (*p != '%' || is(p[1], WORD))) {
         do p++;
         while (is(*p, WORD));
         token->kind = ITS_TOK_WORD;

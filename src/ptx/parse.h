@@ -79,6 +79,8 @@ bool its_bind_range(its_parser *parser, its_regs *regs);
 /* What the name means here, or NULL. A label that an outer scope has placed may be hidden by one that comes later. */
 its_symbol *its_lookup(its_parser *parser, its_name name);
 its_symbol *its_lookup_innermost(its_parser *parser, its_name name); /* in the innermost scope only */
+/* Reports a register past the end of a range, `%r9` of `%r<4>`; false if the name is nothing of that kind. */
+bool its_outside_range(its_parser *parser, its_name name, uint32_t pos);
 /* Operands whose name was not known or may change: resolved when scopes close. */
 void its_resolve_later(its_parser *parser, its_operand *operands, uint32_t count);
 

@@ -91,6 +91,7 @@ static bool word(its_parser *parser, its_operand *result) {
     its_symbol *symbol = its_lookup(parser, name);
     result->symbol = symbol;
     if (!symbol && *name->text == '%') {
+        if (its_outside_range(parser, name, result->pos)) return false;
         special(parser, result, name);
         return true;
     }

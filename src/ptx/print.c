@@ -316,13 +316,17 @@ static void put_proto(its_buffer *out, const its_proto *proto) {
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
+static bool has_label(const its_node *node) {
+    return node->kind == ITS_NODE_LABEL || node->kind == ITS_NODE_TARGETS || node->kind == ITS_NODE_PROTO;
+}
+
 static void put_body(its_buffer *out, const its_func *func) {
     unsigned depth = 1;
     PUT(out, "{\n");
     for (const its_node *node = func->first; node; node = node->next) {
         if (node->kind == ITS_NODE_COMMENT && (node->flags & ITS_COMMENT_SAME_LINE) && node != func->first)
             out->data[out->size - 1] = ' ';
-        else if (node->kind != ITS_NODE_LABEL)
+        else if (!has_label(node))
             for (unsigned i = node->kind == ITS_NODE_CLOSE; i < depth && i < 16; i++) its_buffer_char(out, '\t');
         if (node->kind == ITS_NODE_OPEN) depth++;
         if (node->kind == ITS_NODE_CLOSE && depth > 1) depth--;

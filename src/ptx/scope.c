@@ -186,18 +186,21 @@ void its_resolve_later(its_parser *parser, its_operand *operands, uint32_t count
     }
 }
 
-static bool report_unknown(its_parser *parser, const its_operand *operand) {
-    its_name name = operand->name;
-    its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, operand->pos), "'%s' is not declared", name->text);
+bool its_outside_range(its_parser *parser, its_name name, uint32_t pos) {
     size_t digits = name->size;
     while (digits && name->text[digits - 1] >= '0' && name->text[digits - 1] <= '9') digits--;
-    its_name prefix = its_intern_find(parser->ctx, name->text, digits);
-    if (prefix && prefix->range && digits < name->size) {
-        const its_regs *regs = ((range_binding *)prefix->range)->regs;
-        its_diag_also(parser->ctx, its_node_place(&regs->node), "registers '%s0' to '%s%u' are declared here",
-                      prefix->text, prefix->text, regs->n - 1);
-    }
-    return false;
+    its_name prefix = digits < name->size ? its_intern_find(parser->ctx, name->text, digits) : NULL;
+    if (!prefix || !prefix->range) return false;
+    const its_regs *regs = ((range_binding *)prefix->range)->regs;
+    its_error(parser, pos, "'%s' is outside of '%s<%u>'", name->text, prefix->text, regs->n);
+    its_diag_also(parser->ctx, its_node_place(&regs->node), "registers 0 to %u are declared here", regs->n - 1);
+    return true;
+}
+
+static bool report_unknown(its_parser *parser, const its_operand *operand) {
+    its_name name = operand->name;
+    return !its_outside_range(parser, name, operand->pos) &&
+           its_error(parser, operand->pos, "'%s' is not declared", name->text);
 }
 
 static bool assign(its_parser *parser, its_operand *operand, its_symbol *symbol) {

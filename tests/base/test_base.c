@@ -1,0 +1,165 @@
+/* Contexts, names, diagnostics: what is recorded, how it reads, and what happens when memory runs out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "base/intern.h"
+
+static void test_names_are_equal_pointers(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    char text[32];
+    for (int i = 0; i < 5000; i++) {
+        int n = snprintf(text, sizeof text, "%%r%d", i);
+        its_name name = its_intern(ctx, text, (size_t)n);
+        assert_string_equal(name->text, text);
+        assert_int_equal(name->size, n);
+    }
+    for (int i = 0; i < 5000; i++) {
+        int n = snprintf(text, sizeof text, "%%r%d", i);
+        assert_ptr_equal(its_intern(ctx, text, (size_t)n), its_intern_find(ctx, text, (size_t)n));
+    }
+    assert_ptr_not_equal(its_intern(ctx, "a", 1), its_intern(ctx, "b", 1));
+    assert_null(its_intern_find(ctx, "never seen", 10));
+    its_context_free(ctx);
+}
+
+static its_status fill_arena(void *user) {
+    its_arena *arena = user;
+    ITS_VEC(uint64_t) numbers = {0};
+    for (uint64_t i = 0; i < 100000; i++) ITS_PUSH(arena, &numbers, i * i);
+    for (uint64_t i = 0; i < 100000; i++) assert_int_equal(numbers.items[i], i * i);
+    char *large = its_arena_alloc(arena, 10 << 20);
+    memset(large, 7, 10 << 20);
+    char *small = its_arena_text(arena, "small", 5);
+    assert_string_equal(small, "small");
+    return ITS_OK;
+}
+
+static void test_arena_keeps_what_it_gave(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    its_arena arena;
+    its_arena_init(&arena, ctx);
+    assert_int_equal(its_protect(ctx, fill_arena, &arena), ITS_OK);
+    assert_true(arena.total > (10 << 20));
+    its_arena_free(&arena);
+    assert_int_equal(arena.total, 0);
+    its_context_free(ctx);
+}
+
+static its_status overflow_arena(void *user) {
+    its_arena_array(user, SIZE_MAX / 4, 16);
+    return ITS_OK;
+}
+
+static void test_products_are_checked(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    its_arena arena;
+    its_arena_init(&arena, ctx);
+    assert_int_equal(its_protect(ctx, overflow_arena, &arena), ITS_ERR_NOMEM);
+    assert_int_equal(its_diag_errors(ctx), 1);
+    assert_string_equal(its_diag_get(ctx, 0)->message, "out of memory");
+    its_arena_free(&arena);
+    its_context_free(ctx);
+}
+
+static const its_source source = {"kernel.ptx", "first line\n\tsecond\tline\nthird", 29};
+
+static its_status report(void *user) {
+    its_context *ctx = user;
+    its_diag_begin(ctx, ITS_ERROR, its_at(&source, 19), "'%s' is defined twice", "line");
+    its_diag_also(ctx, its_at(&source, 6), "first defined here");
+    its_diag_hint(ctx, "rename one of them");
+    return ITS_OK;
+}
+
+static void test_a_diagnostic_shows_both_places(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    assert_int_equal(its_protect(ctx, report, ctx), ITS_OK);
+    const its_diag *diag = its_diag_get(ctx, 0);
+    assert_int_equal(diag->n_places, 2);
+    assert_int_equal(diag->places[0].line, 2);
+    assert_int_equal(diag->places[0].column, 9);
+    char *text = its_diag_render(ctx, false);
+    assert_string_equal(text, "kernel.ptx:2:9: error: 'line' is defined twice\n"
+                              "    \tsecond\tline\n"
+                              "    \t      \t^\n"
+                              "  kernel.ptx:1:7: first defined here\n"
+                              "    first line\n"
+                              "          ^\n"
+                              "  hint: rename one of them\n");
+    its_free(ctx, text);
+    its_diag_clear(ctx);
+    assert_int_equal(its_diag_count(ctx), 0);
+    its_context_free(ctx);
+}
+
+static its_status report_many(void *user) {
+    for (int i = 0; i < 1000; i++) its_diag_begin(user, ITS_ERROR, ITS_NOWHERE, "error %d", i);
+    return ITS_OK;
+}
+
+static void test_errors_past_a_limit_are_counted(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    assert_int_equal(its_protect(ctx, report_many, ctx), ITS_OK);
+    assert_int_equal(its_diag_errors(ctx), 1000);
+    assert_int_equal(its_diag_count(ctx), 200);
+    char *text = its_diag_render(ctx, false);
+    assert_non_null(strstr(text, "error: error 199\n... and 800 more errors\n"));
+    its_free(ctx, text);
+    its_context_free(ctx);
+}
+
+static void test_long_lines_are_windowed(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    char *line = malloc(10001);
+    memset(line, 'x', 10000);
+    line[10000] = 0;
+    its_source wide = {"wide.ptx", line, 10000};
+    its_guard guard;
+    if (its_guard_enter(ctx, &guard)) fail();
+    its_diag_begin(ctx, ITS_WARNING, its_at(&wide, 5000), "somewhere in the middle");
+    its_guard_leave(ctx, &guard);
+    assert_int_equal(its_diag_errors(ctx), 0);
+    char *text = its_diag_render(ctx, false);
+    assert_non_null(strstr(text, "wide.ptx:1:5001: warning: somewhere in the middle\n    ...xxx"));
+    assert_true(strlen(text) < 600);
+    its_free(ctx, text);
+    free(line);
+    its_context_free(ctx);
+}
+
+static void test_suggestions(void **state) {
+    (void)state;
+    static const char *const words[] = {"inspect", "link", "run", "cache"};
+    assert_string_equal(its_closest("inspcet", words, 4), "inspect");
+    assert_string_equal(its_closest("lnk", words, 4), "link");
+    assert_null(its_closest("frobnicate", words, 4));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_are_equal_pointers),
+        cmocka_unit_test(test_arena_keeps_what_it_gave),
+        cmocka_unit_test(test_products_are_checked),
+        cmocka_unit_test(test_a_diagnostic_shows_both_places),
+        cmocka_unit_test(test_errors_past_a_limit_are_counted),
+        cmocka_unit_test(test_long_lines_are_windowed),
+        cmocka_unit_test(test_suggestions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
