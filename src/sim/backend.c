@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../device/sim/state.h"
+#include "sim/fault.h"
 #include "sim/nvshmem_library.h"
 
 struct its_function {
@@ -71,6 +72,11 @@ static its_status sim_device_info(its_backend *backend, its_device_info *info) {
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
+/* A wait for other PEs that this PE's own fault has ended leaves it to the device to say so. */
+static its_status settle(its_sim_backend *sim, its_status status) {
+    return status == ITS_ERR_FAULT && its_world_faulted_here(sim->pe.world) ? its_device_check(sim->device) : status;
+}
+
 its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_t size, size_t align,
                                    uint64_t *address) {
     its_context *ctx = sim->base.ctx;
@@ -81,7 +87,8 @@ its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_
     its_device_lock(sim->device);
     its_status reserved = its_pe_reserve(&sim->pe, size, align, address);
     its_device_unlock(sim->device);
-    its_status status = its_world_collective(ctx, sim->pe.world, call, (its_asked){ITS_ASKED_ALLOC, size, align});
+    its_asked asked = {ITS_ASKED_ALLOC, size, align};
+    its_status status = settle(sim, its_world_collective(ctx, sim->pe.world, call, asked));
     if (status == ITS_OK) return reserved == ITS_OK ? ITS_OK : its_pe_no_room(&sim->pe, call, size);
     if (reserved == ITS_OK) {
         its_device_lock(sim->device);
@@ -96,7 +103,8 @@ its_status its_sim_symmetric_free(its_sim_backend *sim, const char *call, uint64
     its_status status = its_pe_check_symmetric(&sim->pe, call, address, &offset);
     if (status != ITS_OK) return status;
     /* Nobody frees before everybody has come: until then its memory may still be written to. */
-    status = its_world_collective(sim->base.ctx, sim->pe.world, call, (its_asked){ITS_ASKED_FREE, offset, 0});
+    its_asked asked = {ITS_ASKED_FREE, offset, 0};
+    status = settle(sim, its_world_collective(sim->base.ctx, sim->pe.world, call, asked));
     if (status != ITS_OK) return status;
     its_device_lock(sim->device);
     its_pe_cancel(&sim->pe, address);
@@ -142,19 +150,52 @@ static its_status sim_peer(its_backend *backend, uint64_t address, uint32_t pe, 
                     "0x%" PRIx64 " is not in the symmetric heap of PE %u", address, world->pe);
 }
 
-bool its_sim_is_device(its_sim_backend *sim, uint64_t address) {
+its_memory_at its_sim_memory_kind(its_sim_backend *sim, uint64_t address) {
     its_sim_range range;
     its_device_lock(sim->device);
-    bool found = its_sim_memory_find(sim->pe.memory, address, &range) && range.kind != ITS_SIM_HOST;
+    bool found = its_sim_memory_find(sim->pe.memory, address, &range);
     its_device_unlock(sim->device);
-    return found;
+    return !found ? ITS_AT_UNKNOWN : range.kind == ITS_SIM_HOST ? ITS_AT_HOST : ITS_AT_DEVICE;
 }
 
-uint64_t its_sim_memory_used(its_sim_backend *sim) {
+its_status its_sim_alloc_host(its_sim_backend *sim, size_t size, uint64_t *address) {
     its_device_lock(sim->device);
-    uint64_t used = sim->pe.device.used;
+    its_status status = its_pe_alloc(&sim->pe, size, 0, ITS_SIM_HOST, address);
     its_device_unlock(sim->device);
-    return used;
+    return status;
+}
+
+its_status its_sim_release_host(its_sim_backend *sim, uint64_t address) {
+    return sim_free(&sim->base, ITS_MEMORY_DEVICE, address);
+}
+
+void its_sim_memory_used(its_sim_backend *sim, uint64_t *used, uint64_t *total) {
+    its_device_lock(sim->device);
+    *used = sim->pe.device.used;
+    its_device_unlock(sim->device);
+    *total = sim->pe.device.end;
+}
+
+its_stopped its_sim_stopped(its_sim_backend *sim) {
+    bool peer;
+    const its_sim_fault *fault = its_device_fault(sim->device, &peer);
+    if (peer) return ITS_STOPPED_PEER;
+    if (!fault) return its_device_stopped(sim->device) ? ITS_STOPPED_OTHER : ITS_STOPPED_NOT;
+    switch (fault->kind) {
+    case ITS_SIM_FAULT_ACCESS:
+    case ITS_SIM_FAULT_READ_ONLY:
+        return ITS_STOPPED_ACCESS;
+    case ITS_SIM_FAULT_MISALIGNED:
+        return ITS_STOPPED_MISALIGNED;
+    case ITS_SIM_FAULT_ASSERT:
+        return ITS_STOPPED_ASSERT;
+    default:
+        return ITS_STOPPED_OTHER;
+    }
+}
+
+its_status its_sim_error(its_sim_backend *sim, const char *hint, const char *message) {
+    return its_fail(sim->base.ctx, ITS_ERR_USAGE, hint, "%s", message);
 }
 
 /* -- copies -------------------------------------------------------------------------------------------------------- */
@@ -174,6 +215,20 @@ static its_status check_end(its_sim_backend *sim, uint64_t address, size_t size,
     return its_fail(sim->base.ctx, ITS_ERR_USAGE, "device pointers come from device or symmetric allocations",
                     "a copy or fill of %zu bytes %s 0x%" PRIx64 ", where no device memory is allocated", size, what,
                     address);
+}
+
+its_status its_sim_put_target(its_sim_backend *sim, const char *call, uint64_t address, size_t bytes, int pe,
+                              uint64_t *mapped) {
+    const its_world *world = sim->pe.world;
+    if (pe < 0 || (uint32_t)pe >= world->control->n_pes)
+        return its_fail(sim->base.ctx, ITS_ERR_USAGE, "PEs are numbered from 0 to nvshmem_n_pes() - 1",
+                        "%s: there is no PE %d", call, pe);
+    if (!its_sim_peer(sim, address, (uint32_t)pe, mapped))
+        return its_fail(sim->base.ctx, ITS_ERR_USAGE,
+                        "only memory from nvshmem_malloc, nvshmem_calloc and nvshmem_align is symmetric",
+                        "%s to PE %d: 0x%" PRIx64 " is not in the symmetric heap of PE %u", call, pe, address,
+                        world->pe);
+    return bytes ? check_end(sim, *mapped, bytes, "at") : ITS_OK;
 }
 
 /* A source that the caller may change as soon as the call returns is read now. */
@@ -474,7 +529,7 @@ its_status its_sim_team_new(its_sim_backend *sim, its_team members, int32_t *tea
     int32_t number = sim->next_team < ITS_WORLD_MAX_TEAMS ? (int32_t)sim->next_team : -1;
     if (number >= 0) memset(&its_world_library(world, world->pe)->teams[number], 0, sizeof(its_team_area));
     its_asked asked = {ITS_ASKED_TEAM, members.start | (uint64_t)members.stride << 32, members.size};
-    its_status status = its_world_collective(ctx, world, "nvshmem_team_split_strided", asked);
+    its_status status = settle(sim, its_world_collective(ctx, world, "nvshmem_team_split_strided", asked));
     if (status != ITS_OK) return status;
     if (number < 0)
         return its_fail(ctx, ITS_ERR_NOMEM, "make teams once and keep them",
@@ -505,7 +560,8 @@ its_status its_sim_barrier(its_sim_backend *sim, int32_t team, bool quiet) {
     const its_team *members = its_sim_team(sim, team);
     if (!members) return no_team(sim, team);
     its_status status = quiet ? its_device_wait(sim->device) : its_device_check(sim->device);
-    return status == ITS_OK ? its_world_barrier(sim->base.ctx, sim->pe.world, (uint32_t)team, *members) : status;
+    if (status != ITS_OK) return status;
+    return settle(sim, its_world_barrier(sim->base.ctx, sim->pe.world, (uint32_t)team, *members));
 }
 
 its_status its_sim_barrier_on_stream(its_sim_backend *sim, int32_t team, its_stream stream) {

@@ -22,6 +22,8 @@ typedef struct its_sim_backend {
 
 /* NULL with ITS_ERR_USAGE if `backend` is not a simulated PE. */
 ITS_API its_status its_sim_backend_of(its_backend *backend, its_sim_backend **sim);
+/* Adds an error to the backend's context; returns ITS_ERR_USAGE. `hint` may be NULL. */
+ITS_API its_status its_sim_error(its_sim_backend *sim, const char *hint, const char *message);
 
 /* -- copies -------------------------------------------------------------------------------------------------------- */
 
@@ -40,10 +42,28 @@ ITS_API its_status its_sim_copy(its_sim_backend *sim, uint64_t to, bool to_devic
 /* Fills with a value of `width` 1, 2 or 4 bytes. */
 ITS_API its_status its_sim_fill(its_sim_backend *sim, uint64_t at, uint64_t value, uint32_t width, size_t size,
                                 its_stream stream);
-/* Whether an address is device memory that this PE may use: its own, or symmetric memory of any PE. */
-ITS_API bool its_sim_is_device(its_sim_backend *sim, uint64_t address);
-/* Bytes of device memory in use. */
-ITS_API uint64_t its_sim_memory_used(its_sim_backend *sim);
+typedef enum its_memory_at {
+    ITS_AT_UNKNOWN, /* nothing that kernels can reach */
+    ITS_AT_DEVICE,  /* device memory that this PE may use: its own, or symmetric memory of any PE */
+    ITS_AT_HOST,    /* pinned memory of the host */
+} its_memory_at;
+ITS_API its_memory_at its_sim_memory_kind(its_sim_backend *sim, uint64_t address);
+/* Memory of the host that kernels can reach. Released with its_sim_release_host after waiting for the device. */
+ITS_API its_status its_sim_alloc_host(its_sim_backend *sim, size_t size, uint64_t *address);
+ITS_API its_status its_sim_release_host(its_sim_backend *sim, uint64_t address);
+/* Bytes of private memory in use, and in all. */
+ITS_API void its_sim_memory_used(its_sim_backend *sim, uint64_t *used, uint64_t *total);
+
+/* What stopped the device, if anything. */
+typedef enum its_stopped {
+    ITS_STOPPED_NOT,
+    ITS_STOPPED_ACCESS,
+    ITS_STOPPED_MISALIGNED,
+    ITS_STOPPED_ASSERT,
+    ITS_STOPPED_OTHER, /* another fault of a kernel */
+    ITS_STOPPED_PEER,  /* another PE failed */
+} its_stopped;
+ITS_API its_stopped its_sim_stopped(its_sim_backend *sim);
 
 /* -- streams and events -------------------------------------------------------------------------------------------- */
 
@@ -68,6 +88,12 @@ ITS_API its_status its_sim_event_elapsed(its_sim_backend *sim, its_event from, i
 ITS_API its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_t size, size_t align,
                                            uint64_t *address);
 ITS_API its_status its_sim_symmetric_free(its_sim_backend *sim, const char *call, uint64_t address);
+/*
+ * Where `bytes` at a symmetric address are reached at `pe`; ITS_ERR_USAGE, naming `call`, if the address is not
+ * symmetric, not allocated that far, or there is no such PE.
+ */
+ITS_API its_status its_sim_put_target(its_sim_backend *sim, const char *call, uint64_t address, size_t bytes, int pe,
+                                      uint64_t *mapped);
 /* As for its_backend_ops.peer, without diagnostics. */
 ITS_API bool its_sim_peer(its_sim_backend *sim, uint64_t address, uint32_t pe, uint64_t *mapped);
 

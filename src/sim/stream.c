@@ -561,6 +561,14 @@ bool its_device_stopped(its_device *device) {
     return stopped;
 }
 
+const its_sim_fault *its_device_fault(its_device *device, bool *peer) {
+    its_device_lock(device);
+    const its_work *work = device->fault;
+    *peer = device->failed_pe >= 0;
+    its_device_unlock(device);
+    return work ? its_sim_grid_fault(work->kernel.grid) : NULL;
+}
+
 its_status its_device_stream_new(its_device *device, bool blocking, uint64_t *id) {
     its_device_lock(device);
     if (!grow(device->ctx, &device->streams, device->n_streams, &device->stream_capacity, sizeof(stream)))

@@ -135,5 +135,7 @@ its_status its_device_event_time(its_device *device, its_event event, uint64_t *
 its_status its_device_check(its_device *device);
 /* Without diagnostics. */
 bool its_device_stopped(its_device *device);
+/* The fault that stopped it, or NULL; `*peer` says whether another PE's failure did. */
+const its_sim_fault *its_device_fault(its_device *device, bool *peer);
 
 #endif

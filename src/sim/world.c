@@ -367,6 +367,10 @@ void its_world_faulted(const its_world *world, const char *text) {
     its_world_ring(world);
 }
 
+bool its_world_faulted_here(const its_world *world) {
+    return atomic_load(&its_world_me(world)->state) == ITS_PE_FAULTED;
+}
+
 its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe) {
     its_world world = {.ctx = ctx, .fd = fd, .pe = pe};
     its_status status = map_control(&world);
@@ -409,6 +413,7 @@ static its_status wait_for_all(its_context *ctx, const its_world *world, const c
         uint32_t seen = its_world_bell(world);
         int who = missing(world, user);
         if (who < 0) return ITS_OK;
+        if (its_world_faulted_here(world)) return ITS_ERR_FAULT;
         int failed = its_world_failed(world, &last_look);
         if (failed < 0 && done_for(world, (uint32_t)who)) failed = who;
         if (failed >= 0 && missing(world, user) >= 0) return its_world_fail(ctx, world, (uint32_t)failed, during);

@@ -142,14 +142,16 @@ void its_world_sleep(const its_world *world, uint32_t seen, uint32_t millisecond
 int its_world_failed(const its_world *world, uint64_t *last_look);
 /* Adds the error for a PE that failed, or that finished too early; `during` as in "the barrier". */
 its_status its_world_fail(its_context *ctx, const its_world *world, uint32_t pe, const char *during);
-/* Tells the others that this PE faulted; `text` is the first line of the report. */
+/* Tells the others that this PE faulted; `text` is the first line of the report. May be called on the device thread. */
 void its_world_faulted(const its_world *world, const char *text);
+bool its_world_faulted_here(const its_world *world);
 
 /* -- collective calls of the host ---------------------------------------------------------------------------------- */
 
 /*
  * Returns when every PE has made its next collective call; they must ask the same. `call` is the name of the function.
- * ITS_ERR_USAGE if they don't, naming both; ITS_ERR_FAULT if one of them will never come.
+ * ITS_ERR_USAGE if they don't, naming both; ITS_ERR_FAULT if one of them will never come, or, without diagnostics, if a
+ * kernel of this PE itself has faulted meanwhile. So do barriers.
  */
 its_status its_world_collective(its_context *ctx, const its_world *world, const char *call, its_asked asked);
 

@@ -1,0 +1,2 @@
+/* In the simulator the same as cuda_runtime.h. */
+#include "cuda_runtime.h"
