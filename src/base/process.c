@@ -81,6 +81,18 @@ static its_status read_output(void *user) {
     return ITS_OK;
 }
 
+/* A program may close its output and go on: the deadline holds for that as well. */
+static bool wait_late(run_job *job, pid_t pid) {
+    siginfo_t info;
+    while (job->deadline != INT64_MAX && !job->late) {
+        info.si_pid = 0;
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid) break;
+        job->late = now_ms() > job->deadline;
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    return job->late;
+}
+
 static int wait_end(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
@@ -107,7 +119,7 @@ its_status its_process_run(its_context *ctx, const its_process *process, its_buf
     its_status status = error ? ITS_OK : its_protect(ctx, read_output, &job);
     close(ends[0]);
     if (error) return not_started(ctx, program, error);
-    if (status != ITS_OK || job.late || job.error) kill(-pid, SIGKILL);
+    if (status != ITS_OK || job.error || wait_late(&job, pid)) kill(-pid, SIGKILL);
     *exit_code = wait_end(pid);
     if (status != ITS_OK) return status;
     if (job.error) return not_started(ctx, program, job.error);

@@ -204,7 +204,17 @@ static its_status read_ptx(compile_job *job, const char **ptx, size_t *size) {
     return code ? nvrtc_failed(job, code, "hand over its PTX") : ITS_OK;
 }
 
+/* The only architecture that NVRTC is told is ours: its message about it says less than there is to say. */
+static its_status wrong_arch(compile_job *job) {
+    int major = 0, minor = 0;
+    job->nvrtc.nvrtcVersion(&major, &minor);
+    return its_fail(job->ctx, ITS_ERR_INPUT,
+                    "name one that it has, as in \"sm_80\" or \"sm_90a\", or use another NVRTC",
+                    "NVRTC %d.%d has no architecture '%s'", major, minor, job->input->arch);
+}
+
 static its_status compile_failed(compile_job *job, int code) {
+    if (strstr(job->result->log, "nvrtc: error: invalid value for --gpu-architecture")) return wrong_arch(job);
     const char *name = its_cuda_source_name(job->arena, job->input);
     if (its_cuda_log_errors(job->ctx, job->arena, job->input, name, job->result->log)) return ITS_ERR_INPUT;
     return *job->result->log ? ITS_ERR_INPUT : nvrtc_failed(job, code, "compile");

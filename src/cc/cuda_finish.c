@@ -61,6 +61,10 @@ static bool is_ours(const its_node *node) {
         its_name name = ((const its_func *)node)->symbol->name;
         return strncmp(name->text, function_prefix, sizeof function_prefix - 1) == 0;
     }
+    if (node->kind == ITS_NODE_COMMENT) { /* "// .globl its_instance_0__" */
+        const its_comment *comment = (const its_comment *)node;
+        return memmem(comment->text, comment->size, function_prefix, sizeof function_prefix - 1);
+    }
     if (node->kind == ITS_NODE_FILE) {
         its_name path = ((const its_file *)node)->path;
         size_t size = sizeof ITS_INSTANCES_FILE - 1;
