@@ -735,7 +735,7 @@ static its_status read_number(its_context *ctx, const char *name, uint64_t most,
 its_status its_sim_open_env(its_context *ctx, its_backend **backend) {
     *backend = NULL;
     if (!getenv("INTARSIA_SIM_FD")) return its_sim_open(ctx, -1, 0, NULL, backend);
-    uint64_t fd, pe;
+    uint64_t fd = 0, pe = 0;
     its_status status = read_number(ctx, "INTARSIA_SIM_FD", INT_MAX, &fd);
     if (status == ITS_OK) status = read_number(ctx, "INTARSIA_PE", ITS_WORLD_MAX_PES - 1, &pe);
     return status == ITS_OK ? its_sim_open(ctx, (int)fd, (uint32_t)pe, NULL, backend) : status;
