@@ -1,0 +1,244 @@
+/*
+ * Inlining: each function that the output keeps is written anew with the calls expanded that the plan says. Work starts
+ * at what is visible and goes on with what calls that stay lead to; a function that nobody calls any more is never
+ * looked at again. Bodies are always copied from the original, so the work is as much as the result is long.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/intern.h"
+#include "link/expand.h"
+
+typedef struct inlining {
+    its_linker *linker;
+    ITS_VEC(its_link_func *) queue;
+    uint32_t n_statics;
+} inlining;
+
+void its_link_keep(its_linker *linker, const its_link_func *caller, const its_link_call *call, its_kept_reason reason,
+                   const char *detail) {
+    its_link_kept kept = {caller, call, reason, detail, linker->kept.count};
+    ITS_PUSH(&linker->scratch, &linker->kept, kept);
+}
+
+/* -- names --------------------------------------------------------------------------------------------------------- */
+
+static its_name declared_name(const its_node *node) {
+    switch ((its_node_kind)node->kind) {
+    case ITS_NODE_REGS:
+        return ((const its_regs *)node)->name;
+    case ITS_NODE_VAR:
+        return ((const its_var *)node)->symbol->name;
+    case ITS_NODE_LABEL:
+        return ((const its_decl *)node)->symbol->name;
+    case ITS_NODE_PROTO:
+        return ((const its_proto *)node)->symbol->name;
+    case ITS_NODE_TARGETS:
+        return ((const its_targets *)node)->symbol->name;
+    default:
+        return NULL;
+    }
+}
+
+static bool holds(its_name name, const char *marker) {
+    return strstr(name->text, marker) != NULL;
+}
+
+static bool marker_is_free(const its_linker *linker, const char *marker) {
+    const struct its_module_private *priv = linker->out->priv;
+    for (size_t i = 0; i < priv->symbols.count; i++)
+        if (holds(priv->symbols.items[i]->name, marker)) return false;
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        const its_func *func = linker->funcs.items[i]->func;
+        for (uint32_t j = 0; j < func->params.n; j++)
+            if (holds(func->params.items[j]->name, marker)) return false;
+        for (const its_node *node = func->first; node; node = node->next) {
+            its_name name = declared_name(node);
+            if (name && holds(name, marker)) return false;
+        }
+    }
+    return true;
+}
+
+static void choose_marker(its_linker *linker) {
+    const char *marker = "$i";
+    while (!marker_is_free(linker, marker)) marker = its_arena_printf(&linker->scratch, "%s_", marker);
+    linker->marker = marker;
+}
+
+/* `%r57` is taken for the ranges %r and %r5, if such prefixes are known at all. */
+static void take_ranges(its_linker *linker, const char *text, size_t size) {
+    uint64_t number = 0, unit = 1;
+    for (size_t at = size; at > 1 && text[at - 1] >= '0' && text[at - 1] <= '9' && size - at < 9; unit *= 10) {
+        number += (uint64_t)(text[--at] - '0') * unit;
+        its_name prefix = its_intern_find(linker->ctx, text, at);
+        uintptr_t old = prefix ? (uintptr_t)its_map_get(&linker->taken_ranges, prefix) : 0;
+        if (prefix && (!old || number + 1 < old))
+            its_map_put(&linker->taken_ranges, &linker->scratch, prefix, (void *)(uintptr_t)(number + 1));
+    }
+}
+
+static void take(its_linker *linker, const char *text, size_t size) {
+    its_map_put(&linker->taken, &linker->scratch, its_intern_raise(linker->ctx, text, size), linker);
+    take_ranges(linker, text, size);
+}
+
+static void take_special(its_operand *operand, void *user) {
+    if (operand->kind != ITS_OPND_SREG) return;
+    const char *dot = strchr(operand->name->text, '.');
+    its_name whole = operand->name;
+    if (its_map_get(&((its_linker *)user)->taken, whole)) return;
+    take(user, whole->text, whole->size);
+    if (dot) take(user, whole->text, (size_t)(dot - whole->text));
+}
+
+/* What expanded code may name: the module's symbols and special registers. */
+static void collect_taken(its_linker *linker) {
+    const struct its_module_private *priv = linker->out->priv;
+    for (size_t i = 0; i < priv->symbols.count; i++)
+        take(linker, priv->symbols.items[i]->name->text, priv->symbols.items[i]->name->size);
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        const its_link_func *func = linker->funcs.items[i];
+        if (!func->is_inlined) continue;
+        for (its_node *node = func->func->first; node; node = node->next) its_node_visit(node, take_special, linker);
+    }
+}
+
+/* -- variables declared in functions ------------------------------------------------------------------------------- */
+
+static bool is_static(const its_node *node) {
+    if (node->kind != ITS_NODE_VAR) return false;
+    const its_symbol *symbol = ((const its_var *)node)->symbol;
+    return (symbol->flags & ITS_SYM_IN_FUNC) && symbol->space != ITS_SPACE_PARAM && symbol->space != ITS_SPACE_LOCAL;
+}
+
+static void hoist(inlining *inliner, its_node *node, its_node_list *list) {
+    its_linker *linker = inliner->linker;
+    its_symbol *symbol = ((its_var *)node)->symbol;
+    const char *text =
+        its_arena_printf(&linker->scratch, "%s%s$%u", symbol->name->text, linker->marker, inliner->n_statics++);
+    symbol->name = its_intern_text(linker->ctx, text);
+    symbol->flags &= (uint16_t)~ITS_SYM_IN_FUNC;
+    its_module_add_symbol(linker->out, symbol);
+    node->next = NULL;
+    its_list_append(list, node);
+}
+
+/* .shared, .global and .const variables of a function are one object each, however often the function is expanded. */
+static void hoist_statics(inlining *inliner) {
+    its_linker *linker = inliner->linker;
+    its_node_list list = {0};
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        its_func *func = linker->funcs.items[i]->func;
+        if (!linker->funcs.items[i]->is_inlined) continue;
+        func->last = NULL;
+        for (its_node **at = &func->first; *at;) {
+            its_node *node = *at;
+            if (is_static(node)) {
+                *at = node->next;
+                hoist(inliner, node, &list);
+            } else {
+                func->last = node;
+                at = &node->next;
+            }
+        }
+    }
+    if (!list.first) return;
+    its_node **at = &linker->out->first; /* in front of the first body */
+    while (*at && !((*at)->kind == ITS_NODE_FUNC && ((its_func *)*at)->has_body)) at = &(*at)->next;
+    list.last->next = *at;
+    *at = list.first;
+}
+
+/* -- the queue ----------------------------------------------------------------------------------------------------- */
+
+static void enqueue(inlining *inliner, its_link_func *func) {
+    if (func->queued) return;
+    func->queued = true;
+    ITS_PUSH(&inliner->linker->scratch, &inliner->queue, func);
+}
+
+static bool needs_expanding(const its_link_func *func) {
+    const its_link_region *region = func->source->region;
+    if (region && region->barrier_map && func->barriers.count) return true;
+    for (size_t i = 0; i < func->calls.count; i++)
+        if (func->calls.items[i].fate != ITS_CALL_KEPT) return true;
+    return false;
+}
+
+/* The module has grown enough: this function's calls stay as they are. */
+static void keep_all(its_linker *linker, const its_link_func *func) {
+    for (size_t i = 0; i < func->calls.count; i++) {
+        its_link_call *call = &func->calls.items[i];
+        bool planned = call->fate != ITS_CALL_KEPT;
+        its_link_keep(linker, func, call, planned ? ITS_KEPT_BUDGET : (its_kept_reason)call->reason,
+                      planned ? "the module has grown too large" : call->detail);
+    }
+}
+
+static void work_on(inlining *inliner, size_t index) {
+    its_linker *linker = inliner->linker;
+    its_link_func *func = inliner->queue.items[index];
+    uint64_t added = func->size > func->n_insns ? func->size - func->n_insns : 0;
+    size_t before = linker->kept.count;
+    if (needs_expanding(func) && linker->growth + added <= ITS_INLINE_GROWTH) {
+        linker->growth += added;
+        func->body = its_expand(linker, func, false);
+        func->is_new = true;
+    } else {
+        keep_all(linker, func);
+    }
+    for (size_t i = before; i < linker->kept.count; i++)
+        if (linker->kept.items[i].call->callee) enqueue(inliner, linker->kept.items[i].call->callee);
+}
+
+static void enqueue_roots(inlining *inliner) {
+    its_linker *linker = inliner->linker;
+    for (int entries = 1; entries >= 0; entries--)
+        for (size_t i = 0; i < linker->funcs.count; i++) {
+            its_link_func *func = linker->funcs.items[i];
+            bool entry = func->symbol->flags & ITS_SYM_ENTRY;
+            if (func->root && entry == (entries == 1)) enqueue(inliner, func);
+        }
+}
+
+static void replace_bodies(its_linker *linker) {
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        its_link_func *func = linker->funcs.items[i];
+        if (!func->is_new) continue;
+        func->func->first = func->body.first;
+        func->func->last = func->body.last;
+    }
+}
+
+/*
+ * Requires: its_link_plan.
+ * Ensures: functions that are `queued` have no call left that the plan inlines; the others are not needed any more.
+ * Every name of a rewritten function is unique in it. `kept` lists all calls that are left.
+ */
+bool its_link_inline(its_linker *linker) {
+    inlining inliner = {.linker = linker};
+    choose_marker(linker);
+    hoist_statics(&inliner);
+    collect_taken(linker);
+    enqueue_roots(&inliner);
+    for (size_t i = 0; i < inliner.queue.count; i++) work_on(&inliner, i);
+    replace_bodies(linker);
+    return true;
+}
+
+/*
+ * Requires: its_link_plan, with no call to be inlined.
+ * Ensures: every local name is another. The machine code must not change by this: a check of the renaming itself.
+ */
+bool its_link_rename(its_linker *linker) {
+    choose_marker(linker);
+    collect_taken(linker);
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        its_link_func *func = linker->funcs.items[i];
+        func->queued = func->is_new = true;
+        func->body = its_expand(linker, func, true);
+    }
+    replace_bodies(linker);
+    return true;
+}

@@ -1,0 +1,213 @@
+/*
+ * Which calls are inlined.
+ *
+ * A walk over the graph of calls, from what is visible, finds for each function whom it calls, and the calls that close
+ * a cycle; without those the graph has no cycles, and its functions can be looked at callees first. Each call is then
+ * decided on: the size of a function is that of its own instructions plus all that is inlined into it.
+ *
+ * Always inlined: functions of fewer than ITS_INLINE_SMALL instructions, and those called once that nobody else can
+ * reach. Others up to a budget. What stays, stays with a reason.
+ */
+#include <string.h>
+
+#include "link/linker.h"
+
+typedef struct plan {
+    its_linker *linker;
+    ITS_VEC(its_link_func *) order; /* callees first */
+} plan;
+
+enum { UNSEEN, ACTIVE, DONE };
+
+/* -- roots --------------------------------------------------------------------------------------------------------- */
+
+static void note_initialisers(its_linker *linker) {
+    for (const its_node *node = linker->out->first; node; node = node->next) {
+        if (node->kind != ITS_NODE_VAR) continue;
+        const its_var *var = (const its_var *)node;
+        for (uint32_t i = 0; i < var->n_init; i++) {
+            if (var->init[i].kind != ITS_OPND_SYM || var->init[i].symbol->kind != ITS_SYM_FUNC) continue;
+            its_link_func *func = its_symbol_final(var->init[i].symbol)->pass;
+            if (func) func->root = true;
+        }
+    }
+}
+
+static void note_aliases(its_linker *linker) {
+    for (const its_node *node = linker->out->first; node; node = node->next) {
+        if (node->kind != ITS_NODE_ALIAS) continue;
+        its_link_func *func = its_symbol_final(((const its_alias *)node)->symbol)->pass;
+        if (func) func->root = true;
+    }
+}
+
+static void analyse_all(its_linker *linker) {
+    uint16_t shown = ITS_SYM_VISIBLE | ITS_SYM_WEAK | ITS_SYM_COMMON | ITS_SYM_ENTRY;
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        its_link_func *func = linker->funcs.items[i];
+        func->symbol->pass = func;
+        func->root = func->symbol->flags & shown;
+    }
+    for (size_t i = 0; i < linker->funcs.count; i++) its_link_analyse(linker, linker->funcs.items[i]);
+    note_initialisers(linker);
+    note_aliases(linker);
+}
+
+/* -- the walk ------------------------------------------------------------------------------------------------------ */
+
+typedef struct visit {
+    its_link_func *func;
+    size_t next; /* call to look at */
+} visit;
+
+static void walk_from(plan *planner, its_link_func *func) {
+    its_arena *scratch = &planner->linker->scratch;
+    ITS_VEC(visit) stack = {0};
+    visit start = {func, 0};
+    if (func->state != UNSEEN) return;
+    func->state = ACTIVE;
+    ITS_PUSH(scratch, &stack, start);
+    while (stack.count) {
+        visit *top = &stack.items[stack.count - 1];
+        if (top->next == top->func->calls.count) {
+            top->func->state = DONE;
+            ITS_PUSH(scratch, &planner->order, top->func);
+            stack.count--;
+            continue;
+        }
+        its_link_call *call = &top->func->calls.items[top->next++];
+        if (!call->callee) continue;
+        call->callee->n_callers++;
+        call->back = call->callee->state == ACTIVE;
+        if (call->callee->state != UNSEEN) continue;
+        visit inner = {call->callee, 0};
+        call->callee->state = ACTIVE;
+        ITS_PUSH(scratch, &stack, inner);
+    }
+}
+
+static void walk_all(plan *planner) {
+    its_linker *linker = planner->linker;
+    for (int entries = 1; entries >= 0; entries--)
+        for (size_t i = 0; i < linker->funcs.count; i++) {
+            its_link_func *func = linker->funcs.items[i];
+            bool entry = func->symbol->flags & ITS_SYM_ENTRY;
+            if (func->root && entry == (entries == 1)) walk_from(planner, func);
+        }
+}
+
+/* -- one call ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t budget_of(const its_linker *linker, const its_link_func *callee) {
+    const its_link_region *region = callee->source->region;
+    if (region && region->budget) return region->budget;
+    return linker->input->options.budget ? linker->input->options.budget : ITS_INLINE_BUDGET;
+}
+
+static void keep(its_link_call *call, its_kept_reason reason, const char *detail) {
+    call->fate = ITS_CALL_KEPT;
+    call->reason = (uint8_t)reason;
+    call->detail = detail;
+}
+
+static void decide_builtin(const its_linker *linker, its_link_call *call) {
+    const its_link_options *options = &linker->input->options;
+    const char *name = call->target->name->text, *library = its_link_library_of(call->target->name);
+    keep(call, ITS_KEPT_EXTERN, library ? library : "");
+    if (options->strip_prints && strcmp(name, "vprintf") == 0) call->fate = ITS_CALL_REMOVED;
+    if (options->trap_asserts && strcmp(name, "__assertfail") == 0) call->fate = ITS_CALL_TRAPS;
+}
+
+/* `ld.param` through a register reaches some parameter in memory: all of those must then go to .local together. */
+static bool mixes_spaces(const its_link_func *func) {
+    if (!func->param_by_register) return false;
+    for (uint32_t i = 0; i < func->n_vars; i++) {
+        const its_link_param *param = func->params[i];
+        if (param && !param->regular && !(param->symbol->flags & (ITS_SYM_PARAM | ITS_SYM_RESULT))) return true;
+    }
+    return false;
+}
+
+static bool is_small_enough(const its_linker *linker, const its_link_func *caller, const its_link_call *call) {
+    const its_link_func *callee = call->callee;
+    if (caller->size + callee->size > ITS_INLINE_GROWTH) return false;
+    if (callee->size < ITS_INLINE_SMALL || (callee->n_callers == 1 && !callee->root)) return true;
+    return callee->size <= budget_of(linker, callee);
+}
+
+static void decide(its_linker *linker, its_link_func *caller, its_link_call *call) {
+    its_link_func *callee = call->callee;
+    if (!call->target) return; /* indirect: says so already */
+    if (!callee) {
+        decide_builtin(linker, call);
+    } else if (linker->input->options.no_inline) {
+        keep(call, ITS_KEPT_OPTION, "");
+    } else if (call->back) {
+        keep(call, ITS_KEPT_RECURSIVE, "");
+    } else if (callee->uncloneable) {
+        keep(call, ITS_KEPT_UNSUPPORTED, callee->uncloneable);
+    } else if (mixes_spaces(callee) || mixes_spaces(caller)) {
+        keep(call, ITS_KEPT_UNSUPPORTED, "parameters are reached through registers");
+    } else if ((callee->symbol->flags & ITS_SYM_NORETURN) && (callee->n_rets || callee->falls_off)) {
+        keep(call, ITS_KEPT_NORETURN, "it is declared .noreturn, but may return");
+    } else if (!is_small_enough(linker, caller, call)) {
+        keep(call, ITS_KEPT_BUDGET,
+             its_arena_printf(its_module_arena(linker->out), "%llu instructions", (unsigned long long)callee->size));
+    } else {
+        call->fate = ITS_CALL_INLINED;
+        callee->is_inlined = true;
+        caller->size += callee->size;
+    }
+}
+
+static void note_passing(its_link_func *func, its_operand *operands, uint16_t count, bool kept) {
+    for (uint16_t i = 0; i < count; i++) {
+        its_link_param *param = its_param_of(func, &operands[i]);
+        if (!param) continue;
+        if (kept)
+            param->with_kept = true;
+        else
+            param->with_inlined = true;
+    }
+}
+
+static bool check_call(its_linker *linker, const its_link_call *call) {
+    its_call_parts parts = its_call_take(call->insn);
+    const its_params *formals = &call->callee->func->params, *results = &call->callee->func->results;
+    const char *what = parts.n_args != formals->n ? "arguments" : "results";
+    if (parts.n_args == formals->n && parts.n_results == results->n) return true;
+    if (parts.n_args == formals->n && parts.n_results == 0) return true; /* the result is not wanted */
+    its_diag_begin(linker->ctx, ITS_ERROR, its_node_place(&call->insn->node), "'%s' is called with %u %s, but has %u",
+                   call->target->name->text, what[0] == 'a' ? parts.n_args : parts.n_results, what,
+                   what[0] == 'a' ? formals->n : results->n);
+    its_diag_also(linker->ctx, its_symbol_place(call->target), "defined here");
+    return false;
+}
+
+static bool decide_all(its_linker *linker, its_link_func *func) {
+    bool ok = true;
+    func->size = func->n_insns;
+    for (size_t i = 0; i < func->calls.count; i++) {
+        its_link_call *call = &func->calls.items[i];
+        if (call->callee) ok &= check_call(linker, call);
+        decide(linker, func, call);
+        its_call_parts parts = its_call_take(call->insn);
+        note_passing(func, parts.args, parts.n_args, call->fate == ITS_CALL_KEPT);
+        note_passing(func, parts.results, parts.n_results, call->fate == ITS_CALL_KEPT);
+    }
+    return ok;
+}
+
+/*
+ * Requires: no region calls are left.
+ * Ensures: functions that are reached from a root are analysed, each of their calls has a fate, and the calls to be
+ * inlined form no cycle. `pass` of function symbols is their its_link_func.
+ */
+bool its_link_plan(its_linker *linker) {
+    plan planner = {.linker = linker};
+    bool ok = true;
+    analyse_all(linker);
+    walk_all(&planner);
+    for (size_t i = 0; i < planner.order.count; i++) ok &= decide_all(linker, planner.order.items[i]);
+    return ok;
+}
