@@ -43,8 +43,11 @@ def fail(text: str) -> NoReturn:
 
 def run(command: Sequence[str | Path], **options: Any) -> tuple[int, str]:
     """The command's exit status and all it said."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                          check=False, **options)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                              check=False, **options)
+    except OSError as error:
+        return 127, str(error)
     return done.returncode, done.stdout.decode(errors="replace")
 
 
