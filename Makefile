@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs fresh-clone clean
+        check-format check-tidy check-python format docs fresh-clone wheel clean
 
 default: build
 	@echo
@@ -93,6 +93,11 @@ fresh-clone: ## the README's commands in a fresh clone with empty caches (about 
 	@tools/fresh-clone-check.sh
 
 # -- the rest ------------------------------------------------------------------------------------------------------------
+
+wheel: setup-run ## a wheel in dist/, for this machine's system (it needs its xxHash and cJSON)
+	@rm -rf dist
+	@$(VENV)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 clean: ## removes build/ (keeps .venv)
 	rm -rf build
