@@ -1,0 +1,570 @@
+/*
+ * Streams without kernels: copies, fills, events, functions of the host, barriers and signals in their orders, within
+ * one PE and between PEs that are processes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/backend.h"
+
+#define expect(condition)                                                                                          \
+    do {                                                                                                           \
+        if (!(condition)) {                                                                                        \
+            fprintf(stderr, "%s:%d: PE %u: %s (%s)\n", __FILE__, __LINE__, number, #condition, last_message(ctx)); \
+            _exit(2);                                                                                              \
+        }                                                                                                          \
+    } while (0)
+#define ok(call) expect((call) == ITS_OK)
+
+static const char *last_message(its_context *ctx) {
+    size_t n = its_diag_count(ctx);
+    return n ? its_diag_get(ctx, n - 1)->message : "";
+}
+
+static double seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+typedef void pe_body(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n);
+
+static pid_t start(int fd, uint32_t number, uint32_t n, pe_body *body) {
+    pid_t child = fork();
+    if (child) return child;
+    its_context *ctx = its_context_new(NULL);
+    its_backend *backend;
+    its_sim_backend *sim = NULL;
+    ok(its_sim_open(ctx, fd, number, NULL, &backend));
+    ok(its_sim_backend_of(backend, &sim));
+    body(ctx, sim, number, n);
+    backend->ops->close(backend);
+    its_context_free(ctx);
+    _exit(0);
+}
+
+static void run(uint32_t n, pe_body *body) {
+    its_context *ctx = its_context_new(NULL);
+    int fd;
+    assert_int_equal(its_sim_world_new(ctx, &(its_sim_options){.n_pes = n, .heap_size = 1 << 20}, &fd), ITS_OK);
+    pid_t children[ITS_WORLD_MAX_PES];
+    for (uint32_t pe = 0; pe < n; pe++) children[pe] = start(fd, pe, n, body);
+    int bad = 0;
+    for (uint32_t pe = 0; pe < n; pe++) {
+        int status = 0;
+        assert_int_equal(waitpid(children[pe], &status, 0), children[pe]);
+        bad |= status;
+    }
+    close(fd);
+    its_context_free(ctx);
+    assert_int_equal(bad, 0);
+}
+
+#define OPS sim->base.ops
+#define BACKEND &sim->base
+
+static uint64_t new_block(its_context *ctx, its_sim_backend *sim, uint32_t number, size_t size) {
+    uint64_t address;
+    ok(OPS->alloc(BACKEND, ITS_MEMORY_DEVICE, size, 0, &address));
+    return address;
+}
+
+/* A function of the host that does not return before it is allowed to: it holds up its stream. */
+typedef struct gate {
+    _Atomic bool open, reached;
+} gate;
+
+static void wait_at_gate(void *user) {
+    gate *g = user;
+    atomic_store(&g->reached, true);
+    while (!atomic_load(&g->open)) usleep(100);
+}
+
+static void add_one(void *user) {
+    atomic_fetch_add((_Atomic int *)user, 1);
+}
+
+/* -- one stream ---------------------------------------------------------------------------------------------------- */
+
+static void in_order(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    uint64_t a = new_block(ctx, sim, number, 4096), b = new_block(ctx, sim, number, 4096);
+    its_stream stream;
+    ok(OPS->stream_new(BACKEND, &stream));
+    char text[4096], back[4096] = {0};
+    for (int i = 0; i < 200; i++) {
+        memset(text, i, sizeof text);
+        ok(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, a, (uint64_t)(uintptr_t)text, sizeof text, stream));
+        memset(text, 99, sizeof text); /* may be used again at once */
+        ok(OPS->copy(BACKEND, ITS_COPY_DEVICE, b, a, sizeof text, stream));
+        ok(OPS->fill(BACKEND, b, 7, 16, stream));
+        ok(OPS->copy(BACKEND, ITS_COPY_FROM_DEVICE, b, (uint64_t)(uintptr_t)back, sizeof back, stream));
+        expect(back[0] == 7 && back[15] == 7 && back[16] == (char)i && back[4095] == (char)i);
+    }
+    ok(its_sim_fill(sim, a, 0x12345678, 4, 4096, stream));
+    ok(OPS->stream_wait(BACKEND, stream));
+    expect(*(uint32_t *)(uintptr_t)(a + 4092) == 0x12345678);
+    ok(OPS->stream_free(BACKEND, stream));
+    expect(OPS->stream_wait(BACKEND, stream) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), "there is no stream"));
+}
+
+static void test_in_order(void **state) {
+    (void)state;
+    run(1, in_order);
+}
+
+static void bad_copies(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    uint64_t a = new_block(ctx, sim, number, 100);
+    char text[200] = {0};
+    uint64_t host = (uint64_t)(uintptr_t)text;
+    expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, a, host, 101, 0) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), "which has 100 bytes from there on"));
+    expect(OPS->copy(BACKEND, ITS_COPY_FROM_DEVICE, a + 50, host, 51, 0) == ITS_ERR_USAGE);
+    expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, host, host, 1, 0) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), "where no device memory is allocated"));
+    expect(OPS->fill(BACKEND, a + 99, 0, 2, 0) == ITS_ERR_USAGE);
+    expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, a, host, 100, 4711) == ITS_ERR_USAGE);
+    ok(OPS->free(BACKEND, ITS_MEMORY_DEVICE, a));
+    expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, a, host, 1, 0) == ITS_ERR_USAGE);
+    expect(OPS->free(BACKEND, ITS_MEMORY_DEVICE, a) == ITS_ERR_USAGE);
+    /* Large blocks are not staged but waited for; the result is the same. */
+    size_t large = (size_t)5 << 20;
+    char *from = malloc(large);
+    memset(from, 5, large);
+    uint64_t b = new_block(ctx, sim, number, large);
+    ok(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, b, (uint64_t)(uintptr_t)from, large, 0));
+    free(from);
+    ok(OPS->wait(BACKEND));
+    expect(*(char *)(uintptr_t)(b + large - 1) == 5);
+}
+
+static void test_bad_copies(void **state) {
+    (void)state;
+    run(1, bad_copies);
+}
+
+/* -- several streams ----------------------------------------------------------------------------------------------- */
+
+static void side_by_side(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    uint64_t word = new_block(ctx, sim, number, 8), data = new_block(ctx, sim, number, 64);
+    its_stream first, second;
+    ok(its_sim_stream_new(sim, false, &first));
+    ok(its_sim_stream_new(sim, false, &second));
+    *(uint64_t *)(uintptr_t)word = 0;
+    /* The first waits for what the second will say; the second must get on although the first came first. */
+    ok(its_sim_wait_signal_on_stream(sim, word, ITS_GE, 3, 8, false, first));
+    ok(its_sim_fill(sim, data, 1, 1, 64, first));
+    bool idle;
+    usleep(3000);
+    ok(its_sim_stream_idle(sim, first, &idle));
+    expect(!idle);
+    ok(its_sim_fill(sim, data, 2, 1, 64, second));
+    ok(its_sim_signal_on_stream(sim, word, 1, true, second));
+    ok(its_sim_signal_on_stream(sim, word, 2, true, second));
+    ok(OPS->stream_wait(BACKEND, first));
+    expect(*(char *)(uintptr_t)data == 1);
+    ok(its_sim_stream_idle(sim, first, &idle));
+    expect(idle);
+}
+
+static void test_side_by_side(void **state) {
+    (void)state;
+    run(1, side_by_side);
+}
+
+static void events(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    its_stream a, b;
+    its_event event, never;
+    ok(its_sim_stream_new(sim, false, &a));
+    ok(its_sim_stream_new(sim, false, &b));
+    ok(its_sim_event_new(sim, &event));
+    ok(its_sim_event_new(sim, &never));
+    gate g = {0};
+    _Atomic int count = 0;
+    bool done;
+    ok(its_sim_event_done(sim, event, &done));
+    expect(done); /* never recorded: nothing to wait for */
+    ok(its_sim_event_wait(sim, never, b));
+    ok(its_sim_host_call(sim, a, wait_at_gate, &g));
+    ok(its_sim_event_record(sim, event, a));
+    ok(its_sim_event_wait(sim, event, b));
+    ok(its_sim_host_call(sim, b, add_one, &count));
+    /* Recorded again later: who waited before waits for the earlier time. */
+    ok(its_sim_event_record(sim, event, a));
+    while (!atomic_load(&g.reached)) usleep(100);
+    ok(its_sim_event_done(sim, event, &done));
+    expect(!done && atomic_load(&count) == 0);
+    atomic_store(&g.open, true);
+    ok(its_sim_event_synchronize(sim, event));
+    ok(OPS->stream_wait(BACKEND, b));
+    expect(atomic_load(&count) == 1);
+    its_event before, after;
+    ok(its_sim_event_new(sim, &before));
+    ok(its_sim_event_new(sim, &after));
+    double elapsed;
+    expect(its_sim_event_elapsed(sim, before, after, &elapsed) == ITS_ERR_USAGE);
+    ok(its_sim_event_record(sim, before, a));
+    gate open_gate = {.open = true};
+    ok(its_sim_host_call(sim, a, wait_at_gate, &open_gate));
+    ok(its_sim_event_record(sim, after, a));
+    ok(its_sim_event_synchronize(sim, after));
+    ok(its_sim_event_elapsed(sim, before, after, &elapsed));
+    expect(elapsed >= 0 && elapsed < 1000);
+    ok(its_sim_event_free(sim, event));
+    expect(its_sim_event_record(sim, event, a) == ITS_ERR_USAGE);
+}
+
+static void test_events(void **state) {
+    (void)state;
+    run(1, events);
+}
+
+/* Work of the default stream stands between what was put into blocking streams before and after it. */
+static void default_stream(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    its_stream blocking, exempt;
+    ok(its_sim_stream_new(sim, true, &blocking));
+    ok(its_sim_stream_new(sim, false, &exempt));
+    uint64_t data = new_block(ctx, sim, number, 4);
+    volatile uint8_t *byte = (uint8_t *)(uintptr_t)data;
+    gate held = {0};
+    _Atomic int count = 0;
+    uint64_t word = new_block(ctx, sim, number, 8);
+    volatile uint64_t *signal = (uint64_t *)(uintptr_t)word;
+    *signal = 0;
+    ok(its_sim_fill(sim, data, 0, 1, 1, 0));
+    ok(OPS->wait(BACKEND));
+    ok(its_sim_wait_signal_on_stream(sim, word, ITS_EQ, 1, 8, false, blocking));
+    ok(its_sim_fill(sim, data, 1, 1, 1, 0));             /* waits for the blocking stream */
+    ok(its_sim_host_call(sim, exempt, add_one, &count)); /* does not */
+    ok(OPS->stream_wait(BACKEND, exempt));
+    usleep(3000);
+    expect(*byte == 0 && atomic_load(&count) == 1);
+    ok(its_sim_host_call(sim, blocking, add_one, &count)); /* waits for the default stream */
+    usleep(3000);
+    expect(atomic_load(&count) == 1);
+    __atomic_store_n(signal, 1, __ATOMIC_SEQ_CST);
+    ok(OPS->stream_wait(BACKEND, 0));
+    expect(*byte == 1);
+    ok(OPS->wait(BACKEND));
+    expect(atomic_load(&count) == 2);
+    /* And the other way: a default stream that is held up holds up blocking streams only. */
+    *signal = 0;
+    ok(its_sim_wait_signal_on_stream(sim, word, ITS_EQ, 1, 8, false, 0));
+    ok(its_sim_host_call(sim, blocking, add_one, &count));
+    ok(its_sim_host_call(sim, exempt, add_one, &count));
+    ok(OPS->stream_wait(BACKEND, exempt));
+    usleep(3000);
+    expect(atomic_load(&count) == 3);
+    __atomic_store_n(signal, 1, __ATOMIC_SEQ_CST);
+    ok(OPS->wait(BACKEND));
+    expect(atomic_load(&count) == 4 && !atomic_load(&held.reached));
+}
+
+static void test_default_stream(void **state) {
+    (void)state;
+    run(1, default_stream);
+}
+
+/* Random work on several streams whose events chain them: the order that the events ask for is the order that comes. */
+static void chained(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    enum { STREAMS = 6, STEPS = 500 };
+    its_stream streams[STREAMS];
+    its_event event;
+    for (int i = 0; i < STREAMS; i++) ok(its_sim_stream_new(sim, i % 2, &streams[i]));
+    ok(its_sim_event_new(sim, &event));
+    uint64_t word = new_block(ctx, sim, number, 8);
+    *(uint64_t *)(uintptr_t)word = 0;
+    uint32_t seed = 7;
+    for (uint64_t step = 0; step < STEPS; step++) {
+        seed = seed * 1664525 + 1013904223;
+        its_stream stream = streams[(seed >> 16) % STREAMS];
+        ok(its_sim_event_wait(sim, event, stream));
+        ok(its_sim_wait_signal_on_stream(sim, word, ITS_EQ, step, 8, false, stream));
+        ok(its_sim_signal_on_stream(sim, word, step + 1, false, stream));
+        ok(its_sim_event_record(sim, event, stream));
+    }
+    ok(its_sim_event_synchronize(sim, event));
+    expect(*(uint64_t *)(uintptr_t)word == STEPS);
+    for (int i = 0; i < STREAMS; i++) ok(OPS->stream_free(BACKEND, streams[i]));
+    ok(OPS->wait(BACKEND));
+}
+
+static void test_chained(void **state) {
+    (void)state;
+    run(1, chained);
+}
+
+static void comparisons(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    static const struct {
+        its_compare compare;
+        uint64_t word, to;
+        uint32_t width;
+        bool is_signed, holds;
+    } cases[] = {
+        {ITS_EQ, 5, 5, 8, false, true},
+        {ITS_EQ, 5, 6, 8, false, false},
+        {ITS_NE, 5, 6, 4, false, true},
+        {ITS_GT, 6, 5, 4, false, true},
+        {ITS_GT, 5, 5, 4, false, false},
+        {ITS_LE, 5, 5, 2, false, true},
+        {ITS_LT, 0xFFFF, 0, 2, false, false},
+        {ITS_LT, 0xFFFF, 0, 2, true, true},
+        {ITS_GE, 0xFFFFFFFF, 1, 4, false, true},
+        {ITS_GE, 0xFFFFFFFF, 1, 4, true, false},
+        {ITS_LT, UINT64_MAX, 1, 8, true, true},
+        {ITS_LT, UINT64_MAX, 1, 8, false, false},
+        {ITS_EQ, 0xFFFF, UINT64_MAX, 2, true, true},
+    };
+    uint64_t word = new_block(ctx, sim, number, 8);
+    its_stream stream;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy((void *)(uintptr_t)word, &cases[i].word, 8);
+        ok(its_sim_stream_new(sim, false, &stream));
+        ok(its_sim_wait_signal_on_stream(sim, word, cases[i].compare, cases[i].to, cases[i].width, cases[i].is_signed,
+                                         stream));
+        bool idle = false;
+        for (int look = 0; look < 20 && !idle; look++) {
+            usleep(500);
+            ok(its_sim_stream_idle(sim, stream, &idle));
+        }
+        expect(idle == cases[i].holds);
+    }
+    expect(its_sim_wait_signal_on_stream(sim, word, (its_compare)9, 0, 8, false, 0) == ITS_ERR_USAGE);
+    expect(its_sim_wait_signal_on_stream(sim, word + 4, ITS_EQ, 0, 8, false, 0) == ITS_ERR_USAGE);
+    expect(its_sim_wait_signal_on_stream(sim, word + 8, ITS_EQ, 0, 8, false, 0) == ITS_ERR_USAGE);
+    /* Closing with streams that wait for ever is no problem: what is queued is dropped. */
+}
+
+static void test_comparisons(void **state) {
+    (void)state;
+    run(1, comparisons);
+}
+
+/* -- several PEs --------------------------------------------------------------------------------------------------- */
+
+/* A ring: each PE waits for its left neighbour's word, and tells its right one; barriers in between are on streams. */
+static void ring(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    uint64_t words, mine;
+    ok(OPS->alloc(BACKEND, ITS_MEMORY_SYMMETRIC, 64, 0, &words));
+    memset((void *)(uintptr_t)words, 0, 64);
+    ok(OPS->barrier(BACKEND));
+    its_stream stream, other;
+    ok(its_sim_stream_new(sim, false, &stream));
+    ok(its_sim_stream_new(sim, false, &other));
+    ok(OPS->peer(BACKEND, words, (number + 1) % n, &mine));
+    for (uint64_t round = 1; round <= 30; round++) {
+        if (number != 0) ok(its_sim_wait_signal_on_stream(sim, words, ITS_GE, round, 8, false, stream));
+        ok(its_sim_signal_on_stream(sim, mine, round, false, stream));
+        if (number == 0) ok(its_sim_wait_signal_on_stream(sim, words, ITS_GE, round, 8, false, other));
+        ok(its_sim_barrier_on_stream(sim, 0, stream));
+        ok(OPS->stream_wait(BACKEND, stream));
+        expect(*(volatile uint64_t *)(uintptr_t)words >= round);
+    }
+    ok(OPS->barrier(BACKEND));
+    ok(OPS->free(BACKEND, ITS_MEMORY_SYMMETRIC, words));
+}
+
+static void test_ring(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n <= 8; n *= 2) run(n, ring);
+}
+
+/* While a stream waits for a barrier, other streams work. */
+static void barrier_beside_work(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    its_stream stream, other;
+    _Atomic int count = 0;
+    ok(its_sim_stream_new(sim, false, &stream));
+    ok(its_sim_stream_new(sim, false, &other));
+    if (number == 1) usleep(50000);
+    ok(its_sim_barrier_on_stream(sim, 0, stream));
+    for (int i = 0; i < 50; i++) ok(its_sim_host_call(sim, other, add_one, &count));
+    double begun = seconds();
+    ok(OPS->stream_wait(BACKEND, other));
+    expect(atomic_load(&count) == 50 && (number == 1 || seconds() - begun < 0.045));
+    ok(OPS->stream_wait(BACKEND, stream));
+}
+
+static void test_barrier_beside_work(void **state) {
+    (void)state;
+    run(2, barrier_beside_work);
+}
+
+static void sub_teams(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    int32_t even, odd, bad;
+    ok(its_sim_team_new(sim, (its_team){0, 2, n / 2}, &even));
+    ok(its_sim_team_new(sim, (its_team){1, 2, n / 2}, &odd));
+    expect((number % 2 ? odd : even) >= ITS_FIRST_FREE_TEAM && (number % 2 ? even : odd) == -1);
+    int32_t mine = number % 2 ? odd : even;
+    for (int i = 0; i < (number % 2 ? 20 : 5); i++) ok(its_sim_barrier(sim, mine, true));
+    ok(its_sim_barrier_on_stream(sim, mine, 0));
+    ok(OPS->wait(BACKEND));
+    expect(its_sim_barrier(sim, 25, true) == ITS_ERR_USAGE);
+    expect(its_sim_team_new(sim, (its_team){0, 2, n}, &bad) == ITS_ERR_USAGE);
+    ok(its_sim_team_free(sim, mine));
+    expect(its_sim_barrier(sim, mine, true) == ITS_ERR_USAGE);
+    expect(its_sim_team_free(sim, 0) == ITS_ERR_USAGE);
+    ok(OPS->barrier(BACKEND));
+}
+
+static void test_sub_teams(void **state) {
+    (void)state;
+    run(4, sub_teams);
+}
+
+/* PE 1 dies while the others' streams wait for it: their waits end with the reason, soon. */
+static void one_dies(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    ok(OPS->barrier(BACKEND));
+    if (number == 1) {
+        usleep(50000);
+        kill(getpid(), SIGKILL);
+    }
+    double begun = seconds();
+    ok(its_sim_barrier_on_stream(sim, 0, 0));
+    expect(OPS->wait(BACKEND) == ITS_ERR_FAULT);
+    expect(seconds() - begun < 1.5);
+    expect(strcmp(last_message(ctx), "PE 1 ended before this PE's work was done") == 0);
+    expect(its_sim_stopped(sim) == ITS_STOPPED_PEER);
+    /* And it stays so. */
+    expect(its_sim_fill(sim, 0, 0, 1, 0, 0) == ITS_ERR_FAULT);
+    expect(strcmp(last_message(ctx),
+                  number == 0 ? "the device of PE 0 has stopped" : "the device of PE 2 has stopped") == 0);
+}
+
+static void test_one_dies(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    int fd, status;
+    assert_int_equal(its_sim_world_new(ctx, &(its_sim_options){.n_pes = 3, .heap_size = 1 << 20}, &fd), ITS_OK);
+    pid_t children[3];
+    for (uint32_t pe = 0; pe < 3; pe++) children[pe] = start(fd, pe, 3, one_dies);
+    for (uint32_t pe = 0; pe < 3; pe++) {
+        assert_int_equal(waitpid(children[pe], &status, 0), children[pe]);
+        assert_true(pe == 1 ? WIFSIGNALED(status) : status == 0);
+    }
+    close(fd);
+    its_context_free(ctx);
+}
+
+/* A wrong call on a stream is found when the stream gets there: two barriers of one team at once. */
+static void two_barriers(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    if (number == 1) {
+        usleep(100000);
+        ok(OPS->barrier(BACKEND)); /* PE 0 has come to this one */
+        expect(OPS->barrier(BACKEND) == ITS_ERR_FAULT);
+        expect(strstr(last_message(ctx), "PE 0 faulted: PE 0 entered a barrier while it was in another one"));
+        return;
+    }
+    its_stream a, b;
+    ok(its_sim_stream_new(sim, false, &a));
+    ok(its_sim_stream_new(sim, false, &b));
+    ok(its_sim_barrier_on_stream(sim, 0, a));
+    ok(its_sim_barrier_on_stream(sim, 0, b));
+    expect(OPS->wait(BACKEND) == ITS_ERR_FAULT);
+    expect(strstr(last_message(ctx), "PE 0 entered a barrier while it was in another one of the same team"));
+}
+
+static void test_two_barriers(void **state) {
+    (void)state;
+    run(2, two_barriers);
+}
+
+/* A device whose work all waits uses next to no processor time. */
+static void quiet_wait(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    uint64_t word;
+    ok(OPS->alloc(BACKEND, ITS_MEMORY_SYMMETRIC, 8, 0, &word));
+    *(uint64_t *)(uintptr_t)word = 0;
+    ok(OPS->barrier(BACKEND));
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    ok(its_sim_wait_signal_on_stream(sim, word, ITS_NE, 0, 8, false, 0));
+    if (number == 0) {
+        usleep(400000);
+        for (uint32_t pe = 0; pe < n; pe++) {
+            uint64_t mapped;
+            ok(OPS->peer(BACKEND, word, pe, &mapped));
+            __atomic_store_n((uint64_t *)(uintptr_t)mapped, 1, __ATOMIC_SEQ_CST);
+        }
+    }
+    ok(OPS->wait(BACKEND));
+    getrusage(RUSAGE_SELF, &after);
+    double used =
+        (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+        (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) *
+            1e-6;
+    expect(used < 0.1);
+}
+
+static void test_quiet_wait(void **state) {
+    (void)state;
+    run(4, quiet_wait);
+}
+
+static void test_alone(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    its_backend *backend;
+    for (int i = 0; i < 3; i++) {
+        uint32_t pe, n, number = 0;
+        unsetenv("INTARSIA_SIM_FD");
+        ok(its_sim_open_env(ctx, &backend));
+        backend->ops->identity(backend, &pe, &n);
+        assert_true(pe == 0 && n == 1);
+        uint64_t symmetric, mapped;
+        ok(backend->ops->alloc(backend, ITS_MEMORY_SYMMETRIC, 100, 0, &symmetric));
+        ok(backend->ops->peer(backend, symmetric, 0, &mapped));
+        assert_true(mapped == symmetric);
+        assert_int_equal(backend->ops->peer(backend, symmetric, 1, &mapped), ITS_ERR_INPUT);
+        assert_int_equal(backend->ops->peer(backend, 4096, 0, &mapped), ITS_ERR_INPUT);
+        its_device_info info;
+        ok(backend->ops->device_info(backend, &info));
+        assert_string_equal(info.name, "Intarsia simulator (sm_80)");
+        assert_int_equal(info.max_shared, 163 * 1024);
+        ok(backend->ops->barrier(backend));
+        backend->ops->close(backend);
+    }
+    setenv("INTARSIA_SIM_FD", "many", 1);
+    assert_int_equal(its_sim_open_env(ctx, &backend), ITS_ERR_USAGE);
+    setenv("INTARSIA_SIM_FD", "3", 1);
+    setenv("INTARSIA_PE", "-1", 1);
+    assert_int_equal(its_sim_open_env(ctx, &backend), ITS_ERR_USAGE);
+    unsetenv("INTARSIA_SIM_FD");
+    its_context_free(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alone),        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_bad_copies),   cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_events),       cmocka_unit_test(test_default_stream),
+        cmocka_unit_test(test_chained),      cmocka_unit_test(test_comparisons),
+        cmocka_unit_test(test_ring),         cmocka_unit_test(test_barrier_beside_work),
+        cmocka_unit_test(test_sub_teams),    cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_two_barriers), cmocka_unit_test(test_quiet_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
