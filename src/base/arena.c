@@ -116,6 +116,7 @@ void its_buffer_free(its_buffer *buffer) {
 
 void its_buffer_reserve(its_buffer *buffer, size_t more) {
     if (more > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4) its_guard_raise(buffer->ctx);
+    if (buffer->capacity - buffer->size >= more) return;
     size_t capacity = buffer->capacity ? buffer->capacity : 256;
     while (capacity - buffer->size < more) capacity *= 2;
     char *data = its_block_alloc(buffer->ctx, capacity);
