@@ -111,7 +111,8 @@ class _Compilation:
 def _ptxas_version(options: Any) -> tuple[int, int]:
     """The newest PTX that Triton's ptxas takes: the version that Triton itself writes."""
     arch = int(options.arch.removeprefix("sm"))
-    return divmod(get_ptx_version_from_options(options, arch), 10)
+    major, minor = divmod(int(get_ptx_version_from_options(options, arch)), 10)
+    return major, minor
 
 
 def install() -> None:

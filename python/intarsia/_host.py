@@ -47,7 +47,12 @@ class HostFunction:
         self._function.restype = value
 
     def __call__(self, *args: Any) -> Any:
-        return self._function(*(_argument(a, i) for i, a in enumerate(args)))
+        """What went wrong in a call that can't return it, such as a barrier, is raised; what could be is a warning."""
+        result = self._function(*(_argument(a, i) for i, a in enumerate(args)))
+        ctx = _runtime.current().context
+        ctx.check(_names().its_simhost_check())
+        ctx.tell_warnings()
+        return result
 
 
 def _argument(value: Any, index: int) -> Any:
@@ -96,28 +101,44 @@ def load_host(path: str | os.PathLike[str], *, options: Sequence[str] = ()) -> H
     """
     found = _units.beside(path, _units.caller(1))
     _units.check_exists(found)
-    _runtime.current()
-    simhost = _attach()
-    built = _build(found, tuple(options), simhost)
+    _attach()
+    built = _build(found, tuple(options), Path(_names()._name))
     return HostLibrary(found, ctypes.CDLL(str(built)))
 
 
 # -- the names of NVSHMEM and CUDA -----------------------------------------------------------------------------------
 
-_loaded: tuple[Path, ctypes.CDLL] | None = None
+_loaded: ctypes.CDLL | None = None
+_attached: _runtime.Backend | None = None
 
 
-def _attach() -> Path:
-    """Loads the library of names so that host files see it, and tells it which backend they mean."""
+def _names() -> ctypes.CDLL:
+    """The library of names, loaded so that host files see what is in it."""
     global _loaded
     if _loaded is None:
         path = _lib.find("libintarsia_simhost.so", "INTARSIA_SIMHOST_LIBRARY")
         ctypes.CDLL(str(_lib.lib().path), mode=ctypes.RTLD_GLOBAL)
-        _loaded = path, ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    path, handle = _loaded
-    handle.its_simhost_attach.restype, handle.its_simhost_attach.argtypes = None, [c_void_p]
-    handle.its_simhost_attach(ctypes.cast(_runtime.current().handle, c_void_p))
-    return path
+        _loaded = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        _loaded.its_simhost_attach.restype, _loaded.its_simhost_attach.argtypes = ctypes.c_int, [c_void_p]
+        _loaded.its_simhost_check.restype, _loaded.its_simhost_check.argtypes = ctypes.c_int, []
+    return _loaded
+
+
+def _attach() -> None:
+    """Tells the library of names which backend they mean."""
+    global _attached
+    backend = _runtime.current()
+    if _attached is not backend:
+        backend.context.check(_names().its_simhost_attach(ctypes.cast(backend.handle, c_void_p)))
+        _attached = backend
+
+
+def detach() -> None:
+    """Called before the backend is closed."""
+    global _attached
+    if _attached is not None:
+        _names().its_simhost_attach(None)
+        _attached = None
 
 
 def _headers() -> Path:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
-from ._errors import Diagnostic, Error, Place
+from ._errors import Diagnostic, Error, Place, Warning
 
 _PACKAGE = Path(__file__).resolve().parent
 _TREE = _PACKAGE.parent.parent
@@ -344,6 +345,12 @@ class Context:
     def check(self, status: int) -> None:
         if status != 0:
             raise self.error(status)
+
+    def tell_warnings(self) -> None:
+        """Passes what a call that succeeded had to say to Python's warnings."""
+        if lib().its_diag_count(self.handle):
+            warnings.warn(self.render(), Warning, stacklevel=3)
+            self.clear()
 
     def take_text(self, pointer: int | None) -> str:
         """A text that the library returned to be freed with its_free."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_size_t, c_uint32, c_void_p
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _lib
-from ._errors import Error, Warning
+from ._errors import Error
 from ._units import Compiled
 
 
@@ -93,7 +92,7 @@ def link(
             ),
         )
         ctx.check(c.its_link(ctx.handle, byref(given), byref(linked)))
-        tell_warnings(ctx)
+        ctx.tell_warnings()
         report = json.loads(ctx.take_text(c.its_report_json(ctx.handle, c.its_linked_report(linked))))
         yield Linked(c_void_p(c.its_linked_module(linked)), report, ctx)
     finally:
@@ -102,13 +101,6 @@ def link(
         for module in modules:
             c.its_module_free(module)
         ctx.close()
-
-
-def tell_warnings(ctx: _lib.Context) -> None:
-    """Passes what a successful call had to say to Python's warnings."""
-    if _lib.lib().its_diag_count(ctx.handle):
-        warnings.warn(ctx.render(), Warning, stacklevel=3)
-        ctx.clear()
 
 
 def no_units(unit_id: str) -> Compiled:

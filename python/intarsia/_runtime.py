@@ -38,6 +38,10 @@ class Backend:
         return self._handle
 
     @property
+    def context(self) -> _lib.Context:
+        return self._ctx
+
+    @property
     def closed(self) -> bool:
         return self._handle is None
 
@@ -221,8 +225,9 @@ def finalize() -> None:
 def _close() -> None:
     global _current
     if _current is not None:
-        if "intarsia._driver" in sys.modules:
-            sys.modules["intarsia._driver"].deactivate()
+        for user, leave in (("intarsia._driver", "deactivate"), ("intarsia._host", "detach")):
+            if user in sys.modules:
+                getattr(sys.modules[user], leave)()
         _current.close()
         _current = None
 

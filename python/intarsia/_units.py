@@ -96,10 +96,11 @@ class Source:
         dialect: str = "cuda",
         options: Sequence[str] = (),
         deferred: Sequence[str] = (),
+        instances: Sequence[str] = (),
     ) -> None:
         self.path, self.text, self.dialect = path, text, dialect
         self.options, self.deferred = tuple(options), tuple(deferred)
-        self.instances: tuple[str, ...] = ()
+        self.instances = tuple(instances)
         self._lock = threading.RLock()
         self._compiled: dict[str, Compiled] = {}
         self._stamp: _Stamp = ()

@@ -1,0 +1,351 @@
+"""Region calls: what they become in the kernel's PTX, for every kind of argument, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import triton
+import triton.language as tl
+from kernels import ARCHS, assemble, build, machine_code
+
+import intarsia
+
+SOURCE = r"""
+typedef unsigned long long u64;
+extern "C" __device__ void many(float *p, int i, u64 l, short h, bool b, float f, double d, unsigned char c) {
+    p[i] = f + (float)d + (float)l + h + c + b;
+}
+extern "C" __device__ int two(int a, int b) { return a * 3 + b; }
+extern "C" __device__ float half_of(float x) { return x / 2; }
+extern "C" __device__ double quarter_of(double x) { return x * 0.25; }
+extern "C" __device__ long long wide(long long x) { return x * 5; }
+extern "C" __device__ bool is_odd(int x) { return x & 1; }
+extern "C" __device__ float *next(float *p) { return p + 1; }
+extern "C" __device__ void nothing() {}
+struct pair { int a, b; };
+extern "C" __device__ int of_pair(pair p) { return p.a + p.b; }
+extern "C" __device__ pair to_pair(int a) { return pair{a, a}; }
+template <class T> __device__ void scale(T *p, T by) { p[threadIdx.x] *= by; }
+namespace deep { __device__ int inside(int x) { return x + 1; } }
+"""
+unit = intarsia.load(source=SOURCE)
+scale_float = unit.instance("scale<float>")
+inside = unit["deep::inside"]
+
+
+@intarsia.dialect(source='extern "C" __device__ float half_it(float x) { return x / 2; }', extern_func_name="half_it")
+def halve(x) -> tl.float32: ...
+
+
+@intarsia.dialect("cuda", source='extern "C" __device__ int two(int a, int b) { return a + b; }')
+def two(a): ...
+
+
+# -- every kind of argument and result --------------------------------------------------------------------------------
+
+
+@triton.jit
+def all_registers(p, i, l, h, b, f, d):  # noqa: E741
+    intarsia.call(unit.many, [p, i, l, h, b, f, d, i.to(tl.int8)])
+
+
+@triton.jit
+def all_constants(p):
+    intarsia.call(unit.many, [p, 3, 1 << 40, -2, True, 0.5, 1, 7])
+
+
+@triton.jit
+def all_results(p, i, l, f, d):  # noqa: E741
+    x = unit.half_of(f) + unit.quarter_of(d).to(tl.float32) + unit.wide(l).to(tl.float32)
+    if unit.is_odd(i, dtype=tl.int1):
+        x += unit.two(i, 4)
+    tl.store(unit.next(p, dtype=tl.pointer_type(tl.float32)), x + unit.nothing())
+
+
+@triton.jit
+def other_spellings(p, f, i):
+    scale_float(p, halve(f))
+    tl.store(p, inside(i))
+
+
+KERNELS = {
+    all_registers: {"p": "*fp32", "i": "i32", "l": "i64", "h": "i16", "b": "i1", "f": "fp32", "d": "fp64"},
+    all_constants: {"p": "*fp32"},
+    all_results: {"p": "*fp32", "i": "i32", "l": "i64", "f": "fp32", "d": "fp64"},
+    other_spellings: {"p": "*fp32", "f": "fp32", "i": "i32"},
+}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_linked_kernels_pass_ptxas_without_a_call(kernel, arch, tmp_path):
+    built = build(kernel, KERNELS[kernel], arch)
+    report = built.metadata.intarsia["report"]
+    assert report["calls_left"] == [] and report["externs"] == []
+    assert report["regions_inlined"] == built.asm["ttir"].count("intarsia.call")
+    assert "intarsia.call" not in built.asm["ptx"]
+    assemble(built.asm["ptx"], tmp_path, arch)
+    assert not re.search(r"\bCALL\b", machine_code(built.asm["cubin"], tmp_path))
+
+
+def test_the_pseudo_instruction(monkeypatch):
+    """What the linker gets: one call, registers by size, constants as immediates in the parameter's type."""
+    from intarsia import _hook
+
+    seen = []
+
+    def stop(self, stage, src, metadata):
+        seen.append(stage(src, metadata))
+        raise InterruptedError
+
+    monkeypatch.setattr(_hook._Compilation, "link", stop)
+    monkeypatch.setattr(triton.knobs.compilation, "always_compile", True)
+    with pytest.raises(InterruptedError):
+        build(all_registers, KERNELS[all_registers])
+    with pytest.raises(InterruptedError):
+        build(all_constants, KERNELS[all_constants])
+    registers, constants = (re.findall(r"intarsia\.call.*", ptx) for ptx in seen)
+    assert len(registers) == len(constants) == 1
+    unit_id = re.escape(intarsia._units.Source("source.cu", SOURCE, instances=("scale<float>",)).compiled("sm_80").id)
+    arguments = ", ".join(rf"%{kind}\d+" for kind in ("rd", "r", "rd", "r", "p", "r", "rd", "r"))
+    assert re.fullmatch(rf"intarsia\.call \(%r\d+\), {unit_id}::many, \({arguments}\);", registers[0]), registers[0]
+    expected = ", 3, 1099511627776, -2, 1, 0f3F000000, 0d3FF0000000000000, 7);"
+    assert constants[0].endswith(expected), constants[0]
+
+def test_a_barrier_stands_in_front_unless_it_is_not_wanted():
+    @triton.jit
+    def with_barrier(i):
+        unit.two(i, i)
+
+    @triton.jit
+    def without(i):
+        unit.two(i, i, sync=False)
+
+    assert "bar.sync" in build(with_barrier, {"i": "i32"}).asm["ptx"]
+    assert "bar.sync" not in build(without, {"i": "i32"}).asm["ptx"]
+
+
+def test_a_region_as_constexpr_argument():
+    @triton.jit
+    def kernel(p, i, FN: tl.constexpr):
+        tl.store(p, intarsia.call(FN, [i, i]))
+
+    built = build(kernel, {"p": "*i32", "i": "i32", "FN": "constexpr"}, constants={"FN": unit.two})
+    assert built.metadata.intarsia["report"]["regions_inlined"] == 1
+
+
+# -- what is refused, with the text that the user reads ----------------------------------------------------------------
+
+
+def refused(body, match, signature=None):
+    with pytest.raises(intarsia.Error, match=match) as caught:
+        build(body, signature or {"p": "*fp32", "i": "i32", "f": "fp32"})
+    return caught.value
+
+
+@triton.jit
+def too_few(p, i, f):
+    intarsia.call(unit.two, [i])
+
+
+@triton.jit
+def wide_for_narrow(p, i, f):
+    unit.two(i.to(tl.int64), i)
+
+
+@triton.jit
+def narrow_for_wide(p, i, f):
+    unit.wide(i)
+
+
+@triton.jit
+def int_for_float(p, i, f):
+    unit.half_of(i)
+
+
+@triton.jit
+def float_for_int(p, i, f):
+    unit.two(f.to(tl.float64), i)
+
+
+@triton.jit
+def float_constant_for_int(p, i, f):
+    unit.two(1.5, i)
+
+
+@triton.jit
+def pointer_for_int(p, i, f):
+    unit.two(p, i)
+
+
+@triton.jit
+def block(p, i, f):
+    unit.next(p + tl.arange(0, 32))
+
+
+@triton.jit
+def structure(p, i, f):
+    unit.of_pair(i)
+
+
+@triton.jit
+def structure_result(p, i, f):
+    unit.to_pair(i)
+
+
+@triton.jit
+def result_of_nothing(p, i, f):
+    unit.nothing(dtype=tl.float32)
+
+
+@triton.jit
+def too_large(p, i, f):
+    unit.two(1 << 33, i)
+
+
+@triton.jit
+def text(p, i, f):
+    unit.two("one", i)
+
+
+@triton.jit
+def wrong_arity(p, i, f):
+    two(i)
+
+
+@triton.jit
+def unknown(p, i, f):
+    unit.tow(i, i)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (too_few, r"two\(.b32, .b32\) -> .b32 takes 2 arguments, the kernel passes 1"),
+        (wide_for_narrow, r"argument 1 of two\(.b32, .b32\) -> .b32 is .b32, the kernel passes int64"),
+        (narrow_for_wide, r"argument 1 of wide\(.b64\) -> .b64 is .b64, the kernel passes int32"),
+        (int_for_float, r"argument 1 of half_of\(.f32\) -> .f32 is .f32, the kernel passes int32"),
+        (float_for_int, r"is .b32, the kernel passes fp64"),
+        (float_constant_for_int, r"is .b32, the kernel passes the float 1.5"),
+        (pointer_for_int, r"is .b32, the kernel passes pointer<fp32>"),
+        (block, r"passes a block, .*\n(.*\n)*.*region arguments are scalars; pass a pointer"),
+        (structure, r"argument 1 of of_pair\(.b8\[8\]\) -> .b32 is .b8\[8\]"),
+        (structure_result, r"to_pair\(.b32\) -> .b8\[8\] returns a structure"),
+        (result_of_nothing, r"nothing\(\) returns nothing, the kernel wants fp32"),
+        (too_large, r"the kernel passes 8589934592, which has more bits"),
+        (text, r"the kernel passes 'one'"),
+        (wrong_arity, r"two\(.b32, .b32\) -> .b32 takes 2 arguments, its Python declaration has 1 argument"),
+        (unknown, r"defines no function 'tow'; .*two"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_wrong_calls_say_both_sides_and_where(kernel, message):
+    error = refused(kernel, message)
+    assert len(error.diagnostics) == 1 and error.diagnostics[0].severity == "error"
+    if kernel is not unknown:
+        place = error.diagnostics[0].places[0]
+        assert Path(place.file).name == "test_calls.py"
+        assert place.text == Path(__file__).read_text().splitlines()[place.line - 1]
+        assert place.text[place.column - 1 :].startswith(("unit.", "intarsia.call", "two("))
+
+
+def test_a_call_outside_of_a_kernel():
+    with pytest.raises(intarsia.Error, match=r"two is a device function: call it inside a @triton.jit kernel"):
+        unit.two(1, 2)
+
+
+def test_something_else_than_a_device_function():
+    @triton.jit
+    def kernel(i):
+        intarsia.call(i, [i])
+
+    with pytest.raises(triton.CompilationError, match=r"intarsia.call takes a device function.*not int32"):
+        build(kernel, {"i": "i32"})
+
+
+# -- device files ------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_lists_its_functions(tmp_path):
+    (tmp_path / "x-device.cu").write_text('extern "C" __device__ int one() { return 1; }\n')
+    loaded = intarsia.load(tmp_path / "x-device.cu")
+    assert loaded.functions == ("one",)
+    assert "one" in dir(loaded)
+
+
+def test_paths_are_relative_to_the_caller(python, tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "f.cu").write_text('extern "C" __device__ int one() { return 1; }\n')
+    script = tmp_path / "sub" / "script.py"
+    script.write_text("import intarsia\nprint(intarsia.load('f.cu').functions)\nintarsia.load('none.cu')\n")
+    done = python(script)
+    assert done.stdout == "('one',)\n"
+    assert f"{tmp_path}/sub/none.cu doesn't exist" in done.stderr and done.returncode == 1
+
+
+def test_a_syntax_error_has_the_users_line_and_nothing_is_kept(tmp_path):
+    path = tmp_path / "broken.cu"
+    path.write_text('extern "C" __device__ int f(int x) {\n    return x +;\n}\n')
+    broken = intarsia.load(path)
+
+    @triton.jit
+    def kernel(p, i):
+        tl.store(p, broken.f(i))
+
+    for _ in range(2):
+        with pytest.raises(intarsia.Error, match=rf"{re.escape(str(path))}:2:\d+: error: expected an expression"):
+            build(kernel, {"p": "*i32", "i": "i32"})
+    path.write_text('extern "C" __device__ int f(int x) {\n    return x + 77;\n}\n')
+    assert ", 77;" in build(kernel, {"p": "*i32", "i": "i32"}).asm["ptx"]
+
+
+def test_an_extern_that_nobody_provides():
+    lost = intarsia.load(source='extern "C" __device__ int elsewhere(int);\n'
+                                'extern "C" __device__ int f(int x) { return elsewhere(x); }\n')  # fmt: skip
+
+    @triton.jit
+    def kernel(p, i):
+        tl.store(p, lost.f(i))
+
+    with pytest.raises(intarsia.Error, match="elsewhere"):
+        build(kernel, {"p": "*i32", "i": "i32"})
+
+
+def test_nvshmem_stays_open_for_the_backend_and_a_gpu_says_so():
+    device = intarsia.load(source="#include <intarsia/nvshmem.h>\n"
+                                  'extern "C" __device__ void f(int *p) { nvshmem_int_p(p, 1, 0); }\n')  # fmt: skip
+
+    @triton.jit
+    def kernel(p):
+        device.f(p)
+
+    with pytest.raises(intarsia.Error, match=r"nvshmem_int_p.*\n(.*\n)*.*not there yet"):
+        build(kernel, {"p": "*i32"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dialect": "fortran", "source": ""}, "no dialect called 'fortran'; there are cuda and ptx"),
+        ({"options": "-DX"}, "options is a list"),
+        ({}, "needs a path"),
+    ],
+)
+def test_load_with_wrong_arguments(arguments, message):
+    with pytest.raises(intarsia.Error, match=message):
+        intarsia.load(**arguments)
+
+
+def test_declarations_that_make_no_sense():
+    declare = intarsia.dialect("cuda", source=SOURCE)
+    with pytest.raises(intarsia.Error, match="parameters that a device function can't have"):
+        declare(lambda *args: None)
+    with pytest.raises(intarsia.Error, match="annotated with <class 'list'>"):
+
+        @declare
+        def half_of(x) -> list: ...
+
+    with pytest.raises(intarsia.Error, match="no compiler called 'nvcc'"):
+        intarsia.dialect("cuda", source=SOURCE, compiler="nvcc")

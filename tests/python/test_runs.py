@@ -1,0 +1,186 @@
+"""Kernels on the simulator through stock Triton, on one and on several PEs, and the examples as a user runs them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+import intarsia
+
+unit = intarsia.load(source=r"""
+extern "C" __device__ void scale(float *p, int n, float by) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) p[i] *= by;
+}
+extern "C" __device__ int first_lane(void) { return threadIdx.x % 32 == 0; }
+extern "C" __device__ void out_of_bounds(int *p) {
+    p[1000] = 1;
+}
+template <class T> __device__ T twice(T x) { return x + x; }
+""")
+twice_double = unit.instance("twice<double>")
+
+
+@triton.jit
+def mixed(x, y, n, by, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+    token = intarsia.call(unit.scale, [y, n, by])
+    tl.debug_barrier()
+    tl.store(y + i, tl.load(intarsia.after(y, token) + i, mask=i < n) - 1, mask=i < n)
+
+
+def test_tile_code_and_region_together(simulator):
+    n = 1000
+    values = np.random.default_rng(0).standard_normal(n, np.float32)
+    y = simulator.array(np.full(n + 24, 7, np.float32))
+    mixed[(triton.cdiv(n, 128),)](simulator.array(values), y, n, 3.0, 128, num_warps=4)
+    result = y.numpy()
+    np.testing.assert_allclose(result[:n], (values + 1) * np.float32(3) - 1, rtol=1e-6)
+    assert (result[n:] == 7).all()
+
+
+@triton.jit
+def arguments(out, nothing, pair, flag, n, wide, f, K: tl.constexpr):
+    total = pair[0] + pair[1] + n + wide + K
+    if flag:
+        total += 1000
+    if nothing is None:
+        total += 10000
+    tl.store(out, total.to(tl.float64) + twice_double(f.to(tl.float64)))
+
+
+def test_all_kinds_of_launch_arguments(simulator):
+    out = simulator.zeros(1, "float64")
+    arguments[(1,)](out, None, (2, 3), True, 5, 1 << 40, 0.25, K=7)
+    assert out.numpy()[0] == 2 + 3 + 5 + (1 << 40) + 7 + 1000 + 10000 + 0.5
+
+
+def test_a_callable_grid_and_warmup(simulator):
+    x = simulator.array(np.ones(256, np.float32))
+    y = simulator.zeros(256)
+    mixed[lambda meta: (256 // meta["BLOCK"],)](x, y, 256, 2.0, BLOCK=64)
+    assert (y.numpy() == 3).all()
+
+
+@triton.jit
+def only_region(p):
+    unit.out_of_bounds(p)
+
+
+def test_a_fault_names_kernel_source_line_and_the_way_there(simulator):
+    only_region[(1,)](simulator.zeros(4, "int32"))
+    with pytest.raises(simulator.Error, match="only_region") as caught:
+        simulator.synchronize()
+    assert "PE 0" in str(caught.value)
+
+
+class Tensor:
+    """As a torch tensor on the CPU looks to Triton."""
+
+    dtype = "float32"
+
+    def __init__(self):
+        self._values = np.zeros(16, np.float32)
+
+    def data_ptr(self):
+        return self._values.ctypes.data
+
+
+def test_memory_of_the_host_is_refused(simulator):
+    with pytest.raises(simulator.Error, match=r"argument p, a .*Tensor, is not in device memory of the simulator"):
+        only_region[(1,)](Tensor())
+
+
+def test_two_architectures(python):
+    script = """
+import intarsia, triton
+intarsia.init(arch="sm_90")
+print(triton.runtime.driver.active.get_current_target().arch)
+try:
+    intarsia.init(arch="sm_80")
+except intarsia.Error as error:
+    print(error)
+intarsia.finalize()
+intarsia.init()
+print(triton.runtime.driver.active.get_current_target().arch)
+"""
+    done = python(script)
+    assert done.stdout.splitlines() == [
+        "90", "the backend is open for sm_90; call intarsia.finalize() before sm_80", "80",
+    ], done.stderr  # fmt: skip
+
+
+def test_a_fault_that_nobody_waits_for_is_no_success(python):
+    script = """
+import intarsia, triton
+unit = intarsia.load(source='extern "C" __device__ void f(int *p) { p[1000] = 1; }')
+@triton.jit
+def kernel(p):
+    unit.f(p)
+x = intarsia.zeros(4, "int32")
+kernel[(1,)](x)
+del x
+"""
+    done = python(script)
+    assert done.returncode == 1 and "kernel" in done.stderr
+
+
+# -- several PEs -------------------------------------------------------------------------------------------------------
+
+SYMMETRIC = """
+import numpy as np, triton, triton.language as tl, intarsia
+unit = intarsia.load(source='''
+#include <intarsia/nvshmem.h>
+extern "C" __device__ void put_all(int *dest, int n) {
+    int me = nvshmem_my_pe();
+    for (int pe = threadIdx.x; pe < n; pe += blockDim.x) nvshmem_int_p(dest + me, 100 * me + pe, pe);
+}
+''')
+@triton.jit
+def kernel(p, n):
+    unit.put_all(p, n)
+intarsia.init()
+me, n = intarsia.my_pe(), intarsia.n_pes()
+x = intarsia.symmetric(n, "int32")
+kernel[(1,)](x, n)
+intarsia.barrier()
+assert x.numpy().tolist() == [100 * pe + me for pe in range(n)], x.numpy()
+assert x.peer((me + 1) % n).numpy().tolist() == [100 * pe + (me + 1) % n for pe in range(n)]
+intarsia.barrier()
+x.free()
+intarsia.finalize()
+print("PE", me, "of", n, "fine")
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_symmetric_arrays_between_pes(launch, n):
+    done = launch(n, SYMMETRIC)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(re.findall(r"PE (\d) of (\d) fine", done.stdout)) == [(str(i), str(n)) for i in range(n)]
+
+
+def test_an_error_on_one_pe_ends_all(launch):
+    script = SYMMETRIC.replace("kernel[(1,)](x, n)", "kernel[(1,)](x, n if me else n + 1000)")
+    done = launch(3, script)
+    assert done.returncode != 0 and "kernel" in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_simple_shift(launch, root, n):
+    done = launch(n, root / "examples" / "01-simple-shift" / "simple-shift.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for me in range(n):
+        assert f"PE {me} of {n} received {(me - 1) % n} from its left neighbour" in done.stdout
+
+
+def test_vector_add(python, launch, root):
+    script = root / "examples" / "00-vector-add" / "vector-add.py"
+    for done in (python(script), launch(1, script)):
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(re.findall(r"\d+ elements in blocks of 256: equal to NumPy's a \+ b", done.stdout)) == 4
