@@ -107,23 +107,78 @@ static void check_guard(its_verifier *v, const its_insn *insn) {
                      its_type_text((its_type)insn->guard->type));
 }
 
+/* What a form can't say about loads and stores: parameters that are written or read the wrong way, sizes. */
+static void check_access(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    if (m->op != ITS_OP_LD && m->op != ITS_OP_ST) return;
+    uint32_t size = its_type_size(its_mnemonic_type(m, 0)) * m->vec;
+    if (size > 32 || (size > 16 && its_type_size(its_mnemonic_type(m, 0)) < 4) ||
+        (size > 16 && its_mnemonic_type(m, 0) == ITS_TYPE_B128)) {
+        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX), "'%s' accesses %u bits at once",
+                         insn->name->text, size * 8);
+        return;
+    }
+    unsigned at = m->op == ITS_OP_LD ? 1 : 0;
+    if (insn->node.count <= at || insn->ops[at].kind != ITS_OPND_ADDR) return;
+    const its_operand *base = &insn->ops[at].list[0];
+    if (base->kind != ITS_OPND_SYM || base->symbol->kind != ITS_SYM_VAR) return;
+    const char *name = base->symbol->name->text;
+    if (m->op == ITS_OP_LD && base->symbol->flags & ITS_SYM_RESULT)
+        its_verify_error(v, &insn->node, base->pos, "'%s' is a result of this function and can't be read", name);
+    else if (m->op == ITS_OP_ST && base->symbol->flags & ITS_SYM_PARAM)
+        its_verify_error(v, &insn->node, base->pos, "'%s' is a parameter of this function and can't be written", name);
+    else if (m->space == ITS_SPACE_NONE && base->symbol->space == ITS_SPACE_PARAM)
+        its_verify_error(v, &insn->node, base->pos, "'%s' is in .param, '%s' must say so", name, insn->name->text);
+}
+
 static void check_insn(its_verifier *v, const its_insn *insn) {
     check_guard(v, insn);
     const its_mnemonic *m = its_mnemonic_of(v->ctx, insn->name);
     if (m->op == ITS_OP_UNKNOWN || m->unknown_mod || !*its_op_pattern((its_op)m->op)) return;
     check_form(v, insn, m);
+    check_access(v, insn, m);
     if (m->op == ITS_OP_MOV) its_verify_mov(v, insn, m);
     if (m->op == ITS_OP_CALL) its_verify_call(v, insn, m);
 }
 
 /* -- the walk ------------------------------------------------------------------------------------------------------ */
 
-static void check_body(its_verifier *v, const its_func *func) {
-    v->func = func;
-    for (const its_node *node = func->first; node; node = node->next) {
-        if (node->kind == ITS_NODE_INSN) check_insn(v, (const its_insn *)node);
-        if (node->kind == ITS_NODE_VAR) its_verify_var(v, (const its_var *)node);
+static void check_targets(its_verifier *v, const its_targets *targets) {
+    for (uint16_t i = 0; i < targets->node.count; i++) {
+        const its_operand *operand = &targets->ops[i];
+        if (operand->kind != ITS_OPND_SYM) continue;
+        if (operand->symbol->kind == (targets->calls ? ITS_SYM_FUNC : ITS_SYM_LABEL)) continue;
+        if (!targets->calls && operand->symbol->kind == ITS_SYM_TARGETS) continue;
+        its_verify_error(v, &targets->node, operand->pos, "'%s' is no %s", operand->symbol->name->text,
+                         targets->calls ? "function" : "label");
     }
+}
+
+static void check_in_body(its_verifier *v, const its_node *node) {
+    switch (node->kind) {
+    case ITS_NODE_INSN:
+        check_insn(v, (const its_insn *)node);
+        break;
+    case ITS_NODE_VAR:
+        its_verify_var(v, (const its_var *)node);
+        break;
+    case ITS_NODE_REGS:
+        its_verify_regs(v, (const its_regs *)node);
+        break;
+    case ITS_NODE_TARGETS:
+        check_targets(v, (const its_targets *)node);
+        break;
+    case ITS_NODE_DIRECTIVE:
+        its_verify_directive(v, (const its_directive *)node);
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_function(its_verifier *v, const its_func *func) {
+    its_verify_function(v, func);
+    v->func = func;
+    for (const its_node *node = func->first; node; node = node->next) check_in_body(v, node);
     v->func = NULL;
 }
 
@@ -131,9 +186,8 @@ static void check_module(its_verifier *v) {
     its_verify_header(v);
     for (const its_node *node = v->module->first; node; node = node->next) {
         if (node->kind == ITS_NODE_VAR) its_verify_var(v, (const its_var *)node);
-        if (node->kind != ITS_NODE_FUNC) continue;
-        its_verify_function(v, (const its_func *)node);
-        check_body(v, (const its_func *)node);
+        if (node->kind == ITS_NODE_ALIAS) its_verify_alias(v, (const its_alias *)node);
+        if (node->kind == ITS_NODE_FUNC) check_function(v, (const its_func *)node);
     }
 }
 

@@ -6,6 +6,7 @@
  *     verify_operand.c  operands against the operands of a form
  *     verify_sreg.c     special registers
  *     verify_matrix.c   how many registers a matrix fragment takes
+ *     verify_mov.c      mov
  *     verify_call.c     calls against the functions they name
  *     verify_decl.c     variables, parameters, directives, the module's header
  *
@@ -63,10 +64,16 @@ enum {
     ITS_EXACT = 1 << 3,     /* a packed or narrow float: a register must be untyped, and of just the size */
     ITS_COUNT = 1 << 6,     /* a shift amount or the like: an integer whatever the instruction's type is */
     ITS_SREG_TOO = 1 << 4,  /* a special register will do */
+    ITS_SINK_TOO = 1 << 7,  /* of a vector that is read: elements may be '_' */
     ITS_ELEMENT = 1 << 5,   /* of a vector: ptxas is laxer about immediates */
 };
-/* `number` counts operands from 1, for the message. */
 bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type, unsigned flags);
+
+bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type, unsigned count,
+                       unsigned flags);
+/* Elements of a vector operand, in braces or a vector register; 0 for anything else. */
+unsigned its_operand_width(const its_operand *operand);
+bool its_is_all_registers(const its_operand *vector); /* or sinks; no immediates among the elements */
 
 /* The type of a register operand, its component selected: of one element if it is a vector. */
 its_type its_operand_type(const its_operand *operand);
@@ -99,6 +106,9 @@ void its_verify_mov(its_verifier *v, const its_insn *insn, const its_mnemonic *m
 void its_verify_call(its_verifier *v, const its_insn *insn, const its_mnemonic *m);
 void its_verify_header(its_verifier *v);
 void its_verify_var(its_verifier *v, const its_var *var);
+void its_verify_regs(its_verifier *v, const its_regs *regs);
+void its_verify_alias(its_verifier *v, const its_alias *alias);
+void its_verify_directive(its_verifier *v, const its_directive *directive); /* in a body */
 void its_verify_function(its_verifier *v, const its_func *func);
 
 #endif

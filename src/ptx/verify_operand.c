@@ -88,6 +88,11 @@ static bool is_vector(const its_operand *operand) {
     return operand->kind == ITS_OPND_REG && operand->symbol->vec > 1 && !is_component(operand->suffix);
 }
 
+unsigned its_operand_width(const its_operand *operand) {
+    if (operand->kind == ITS_OPND_VEC) return operand->count;
+    return is_vector(operand) ? operand->symbol->vec : 0;
+}
+
 const char *its_operand_text(its_arena *arena, const its_operand *operand) {
     switch (operand->kind) {
     case ITS_OPND_REG:
@@ -248,7 +253,8 @@ static bool vector_size(its_verifier *v, const its_insn *insn, const its_operand
     return misfit(v, insn, operand, wanted);
 }
 
-static bool is_all_registers(const its_operand *vector) {
+bool its_is_all_registers(const its_operand *vector) {
+    if (vector->kind != ITS_OPND_VEC) return true;
     for (unsigned i = 0; i < vector->count; i++)
         if (vector->list[i].kind != ITS_OPND_REG && vector->list[i].kind != ITS_OPND_SINK) return false;
     return true;
@@ -296,13 +302,13 @@ static bool merge_elements(its_verifier *v, const its_insn *insn, const its_oper
 
 static bool check_elements(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
                            unsigned flags) {
-    if (!is_all_registers(operand)) {
+    if (!its_is_all_registers(operand)) {
         for (unsigned i = 0; i < operand->count; i++)
             if (!its_verify_value(v, insn, &operand->list[i], type, flags | ITS_ELEMENT)) return false;
         return true;
     }
     for (unsigned i = 0; i < operand->count; i++)
-        if (operand->list[i].kind == ITS_OPND_SINK && !(flags & ITS_WRITTEN))
+        if (operand->list[i].kind == ITS_OPND_SINK && !(flags & (ITS_WRITTEN | ITS_SINK_TOO)))
             return misfit(v, insn, &operand->list[i], type_and_bits(v, type));
     const its_operand *merged;
     if (!merge_elements(v, insn, operand, &merged)) return false;
@@ -310,8 +316,8 @@ static bool check_elements(its_verifier *v, const its_insn *insn, const its_oper
     return its_verify_value(v, insn, merged, type, flags);
 }
 
-static bool check_vector(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
-                         unsigned count, unsigned flags) {
+bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type, unsigned count,
+                       unsigned flags) {
     if (is_vector(operand)) {
         if (operand->symbol->vec != count) return vector_size(v, insn, operand, count);
         if (its_type_fits(type, (its_type)operand->symbol->type, flags & ITS_WIDER)) return true;
@@ -494,7 +500,7 @@ static bool check_braces(its_verifier *v, const its_insn *insn, const its_mnemon
         count = (unsigned)(size - '0');
     }
     if (!count) return true;
-    return check_vector(v, insn, operand, type, count, flags);
+    return its_verify_vector(v, insn, operand, type, count, flags);
 }
 
 static bool check_label(its_verifier *v, const its_insn *insn, const its_operand *operand) {
