@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 import triton
 import triton.language as tl
-from kernels import ARCHS, build
+from kernels import ARCHS, assemble, build, machine_code
 
 import intarsia
 
@@ -148,3 +149,46 @@ def tied_descriptor(p):
 def test_what_can_not_be_tied(kernel, message):
     with pytest.raises(triton.CompilationError, match=message):
         build(kernel, {"p": "*fp32"})
+
+
+@triton.jit
+def persistent(a_ptr, b_ptr, c_ptr, ready, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A persistent TMA GEMM that waits for each tile of A; the two loops become one, and that one is pipelined."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    n_columns = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * n_columns, 132, flatten=True):
+        m, n = tile // n_columns, tile % n_columns
+        row = intarsia.after(m * BM, unit.wait(ready, m, sync=False))
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(tl.cdiv(K, BK)):
+            acc = tl.dot(a.load([row, k * BK]), b.load([n * BN, k * BK]).T, acc)
+        c.store([row, n * BN], acc.to(tl.float16))
+
+
+def test_the_opaque_condition_costs_nothing(monkeypatch, tmp_path):
+    """As many instructions of each kind with the condition around calls in loops as without; see _language._always."""
+    signature = {
+        "a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16", "ready": "*i64", "M": "i32", "N": "i32", "K": "i32",
+        "BM": "constexpr", "BN": "constexpr", "BK": "constexpr",
+    }  # fmt: skip
+    attrs = {(i,): [["tt.divisibility", 16]] for i in range(7)}
+    source = triton.compiler.ASTSource(persistent, signature, {"BM": 128, "BN": 128, "BK": 64}, attrs)
+    target = triton.backends.compiler.GPUTarget("cuda", 90, 32)
+    options = {"num_stages": 4, "num_warps": 8}
+    monkeypatch.setattr(triton.knobs.compilation, "always_compile", True)
+    codes = []
+    for in_loop in (intarsia._language._in_loop, lambda _generator: False):
+        monkeypatch.setattr(intarsia._language, "_in_loop", in_loop)
+        built = triton.compile(source, target=target, options=options)
+        assert built.metadata.intarsia["report"]["regions_inlined"] == 5
+        assert built.asm["ptx"].count("wgmma.mma_async") == 4
+        assert "serialized" not in assemble(built.asm["ptx"], tmp_path, 90)
+        code = machine_code(built.asm["cubin"], tmp_path)
+        codes.append(Counter(re.findall(r"/\*[0-9a-f]{4,}\*/ +(?:@!?U?P\d +)?([A-Z][A-Z0-9]*)", code)))
+    with_condition, without = codes
+    for opcode in ("BRA", "HGMMA", "BAR", "BSSY", "UTMALDG", "LD", "LDG"):
+        assert with_condition[opcode] == without[opcode], (opcode, with_condition, without)
+    total = without.total() - without["NOP"]
+    assert total > 500 and abs(with_condition.total() - with_condition["NOP"] - total) <= total // 100
