@@ -258,7 +258,7 @@ void its_lex_next(its_lexer *lexer) {
         lex_number(lexer, p);
     } else if (*p == '.' && is(p[1], DIGIT)) {
         lex_decimal(lexer, p);
-    } else if (*p == '.' && is(p[1], START)) {
+    } else if (*p == '.' && is(p[1], WORD)) {
         lex_dot(lexer);
     } else if (*p == '"') {
         lex_string(lexer);

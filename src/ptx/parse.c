@@ -355,6 +355,12 @@ static its_status parse_body(void *user) {
     }
     parser->module = its_module_new(parser->ctx, job->name, job->text, job->size);
     parser->arena = its_module_arena(parser->module);
+    const char *nul = memchr(job->text, 0, job->size);
+    if (nul) {
+        its_error(parser, (uint32_t)(nul - job->text), "byte 0x00 does not belong in PTX");
+        its_diag_hint(parser->ctx, "PTX is ASCII text; is this a cubin or some other binary file?");
+        return ITS_ERR_INPUT;
+    }
     its_lex_init(&parser->lexer, parser->ctx, parser->module->source, &parser->scratch);
     return parse_module(parser) ? ITS_OK : ITS_ERR_INPUT;
 }
