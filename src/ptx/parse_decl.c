@@ -206,23 +206,24 @@ static bool init_symbol(its_parser *parser, its_init *init) {
     return true;
 }
 
-/* `symbol`, `symbol+4`, `generic(symbol)+8`, `0xff00(symbol)`, or a constant. */
+/* `symbol`, `symbol+4`, `generic(symbol)+8`. */
+static bool init_address(its_parser *parser, its_init *init) {
+    init->generic = is_kind(parser, ITS_TOK_WORD) && tok(parser)->size == 7 && !memcmp(tok(parser)->text, "generic", 7);
+    if (!init->generic) return init_symbol(parser, init) && init_offset(parser, init);
+    next(parser);
+    return its_expect(parser, '(', "'('") && init_symbol(parser, init) && its_expect(parser, ')', "')'") &&
+           init_offset(parser, init);
+}
+
+/* An address, `0xff00(address)`, or a constant. */
 static bool init_element(its_parser *parser, its_init *init) {
     init->pos = tok(parser)->pos;
-    if (is_kind(parser, ITS_TOK_WORD)) {
-        bool generic = tok(parser)->size == 7 && memcmp(tok(parser)->text, "generic", 7) == 0;
-        if (!generic) return init_symbol(parser, init) && init_offset(parser, init);
-        init->generic = true;
-        next(parser);
-        return its_expect(parser, '(', "'('") && init_symbol(parser, init) && its_expect(parser, ')', "')'") &&
-               init_offset(parser, init);
-    }
+    if (is_kind(parser, ITS_TOK_WORD)) return init_address(parser, init);
     its_operand value;
     if (!its_parse_const(parser, &value)) return false;
     if (value.kind == ITS_OPND_INT && is_kind(parser, '(')) {
         next(parser);
-        return init_mask(parser, init, value.bits) && init_symbol(parser, init) && init_offset(parser, init) &&
-               its_expect(parser, ')', "')'");
+        return init_mask(parser, init, value.bits) && init_address(parser, init) && its_expect(parser, ')', "')'");
     }
     init->kind = value.kind;
     init->bits = value.bits;

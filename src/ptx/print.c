@@ -182,17 +182,12 @@ static void put_init(its_buffer *out, const its_init *init) {
         put_constant(out, init->kind, init->bits, false);
         return;
     }
-    if (init->byte) {
-        its_buffer_printf(out, "0x%llx(", 0xffULL << 8 * (init->byte - 1));
-        put_name(out, init->symbol->name);
-        put_offset(out, init->offset);
-        its_buffer_char(out, ')');
-        return;
-    }
+    if (init->byte) its_buffer_printf(out, "0x%llx(", 0xffULL << 8 * (init->byte - 1));
     if (init->generic) PUT(out, "generic(");
     put_name(out, init->symbol->name);
     if (init->generic) its_buffer_char(out, ')');
     put_offset(out, init->offset);
+    if (init->byte) its_buffer_char(out, ')');
 }
 
 /* Where partly nested braces left elements out, zeros stand in. */
