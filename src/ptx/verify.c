@@ -37,25 +37,34 @@ uint32_t its_verify_name_pos(const its_insn *insn, const its_mnemonic *m, unsign
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
+/* Reports a type that no form has in this place; false if another type would be no better. */
+static bool report_type(its_verifier *v, const its_insn *insn, const its_mnemonic *m, unsigned index) {
+    if (its_mod_class_of((its_mod)m->mods[index]) != ITS_MODCLASS_TYPE) return false;
+    const char *types = its_form_types(v->scratch, m, index);
+    if (!*types) return false;
+    its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, index), "'%s' takes no %s here, but %s",
+                     its_op_text((its_op)m->op), m->mod_names[index]->text, types);
+    return true;
+}
+
 /* Says why no form of the opcode has room for all modifiers. */
 static void report_no_form(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
-    const char *op = its_op_text((its_op)m->op);
     int stranger = its_form_stranger(m);
     if (stranger >= 0) {
-        uint32_t pos = its_verify_name_pos(insn, m, (unsigned)stranger);
-        its_verify_error(v, &insn->node, pos, "'%s' has no form with %s", op, m->mod_names[stranger]->text);
+        if (report_type(v, insn, m, (unsigned)stranger)) return;
+        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, (unsigned)stranger), "'%s' has no form with %s",
+                         its_op_text((its_op)m->op), m->mod_names[stranger]->text);
         return;
     }
-    for (unsigned i = 0; i < m->n_mods; i++) {
-        if (its_mod_class_of((its_mod)m->mods[i]) != ITS_MODCLASS_TYPE) continue;
-        const char *types = its_form_types(v->scratch, m, i);
-        if (!*types) continue;
-        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, i), "'%s' takes no %s here, but %s", op,
-                         m->mod_names[i]->text, types);
+    uint32_t pos = its_verify_name_pos(insn, m, UINT32_MAX);
+    const char *missing = its_form_missing(v->scratch, m);
+    if (*missing) {
+        its_verify_error(v, &insn->node, pos, "'%s' lacks %s", insn->name->text, missing);
         return;
     }
-    its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX),
-                     "'%s' is not complete, or has modifiers that don't go together", insn->name->text);
+    for (unsigned i = 0; i < m->n_mods; i++)
+        if (report_type(v, insn, m, i)) return;
+    its_verify_error(v, &insn->node, pos, "the modifiers of '%s' don't go together", insn->name->text);
 }
 
 static const char *operands_of(const its_mnemonic *m) {
@@ -113,8 +122,9 @@ static void check_access(its_verifier *v, const its_insn *insn, const its_mnemon
     uint32_t size = its_type_size(its_mnemonic_type(m, 0)) * m->vec;
     if (size > 32 || (size > 16 && its_type_size(its_mnemonic_type(m, 0)) < 4) ||
         (size > 16 && its_mnemonic_type(m, 0) == ITS_TYPE_B128)) {
-        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX), "'%s' accesses %u bits at once",
-                         insn->name->text, size * 8);
+        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX),
+                         "'%s' accesses %u bits at once, %s are the most", insn->name->text, size * 8,
+                         its_type_size(its_mnemonic_type(m, 0)) < 4 ? "128" : "256");
         return;
     }
     unsigned at = m->op == ITS_OP_LD ? 1 : 0;
@@ -130,12 +140,46 @@ static void check_access(its_verifier *v, const its_insn *insn, const its_mnemon
         its_verify_error(v, &insn->node, base->pos, "'%s' is in .param, '%s' must say so", name, insn->name->text);
 }
 
+/* Numbers of barriers and of threads, where they are constants. */
+static void check_barrier(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    if ((m->op != ITS_OP_BAR && m->op != ITS_OP_BARRIER) || its_mnemonic_has(m, ITS_MOD_WARP)) return;
+    unsigned at = its_mnemonic_has(m, ITS_MOD_RED) ? 1 : 0;
+    if (insn->node.count <= at) return;
+    const its_operand *barrier = &insn->ops[at], *threads = &insn->ops[at + 1];
+    if (barrier->kind == ITS_OPND_INT && barrier->bits > 15)
+        its_verify_error(v, &insn->node, barrier->pos, "there are barriers 0 to 15 only");
+    bool counted = insn->node.count > at + 1 + (at ? 1u : 0u);
+    if (!counted || threads->kind != ITS_OPND_INT) return;
+    if (threads->bits % 32)
+        its_verify_error(v, &insn->node, threads->pos, "a barrier takes whole warps: a multiple of 32 threads");
+    else if (threads->bits == 0 && its_mnemonic_has(m, ITS_MOD_ARRIVE))
+        its_verify_error(v, &insn->node, threads->pos, "'%s' needs a number of threads above zero", insn->name->text);
+}
+
+static void find_unknown(its_operand *operand, void *user) {
+    const its_operand **found = user;
+    if (operand->kind == ITS_OPND_SREG && !*found && its_sreg_find(operand->name->text).type == ITS_TYPE_NONE)
+        *found = operand;
+}
+
+/* An undeclared name that starts with % may be a special register of a later PTX. */
+static void check_special(its_verifier *v, const its_insn *insn) {
+    if (v->version > ITS_VERIFY_NEWEST) return;
+    const its_operand *found = NULL;
+    its_node_visit((its_node *)&insn->node, find_unknown, &found); /* only looks */
+    if (found)
+        its_verify_error(v, &insn->node, found->pos, "'%s' is not declared, and there is no such special register",
+                         found->name->text);
+}
+
 static void check_insn(its_verifier *v, const its_insn *insn) {
     check_guard(v, insn);
+    check_special(v, insn);
     const its_mnemonic *m = its_mnemonic_of(v->ctx, insn->name);
     if (m->op == ITS_OP_UNKNOWN || m->unknown_mod || !*its_op_pattern((its_op)m->op)) return;
     check_form(v, insn, m);
     check_access(v, insn, m);
+    check_barrier(v, insn, m);
     if (m->op == ITS_OP_MOV) its_verify_mov(v, insn, m);
     if (m->op == ITS_OP_CALL) its_verify_call(v, insn, m);
 }
@@ -166,6 +210,9 @@ static void check_in_body(its_verifier *v, const its_node *node) {
         break;
     case ITS_NODE_TARGETS:
         check_targets(v, (const its_targets *)node);
+        break;
+    case ITS_NODE_PROTO:
+        its_verify_proto(v, (const its_proto *)node);
         break;
     case ITS_NODE_DIRECTIVE:
         its_verify_directive(v, (const its_directive *)node);

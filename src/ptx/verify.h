@@ -46,8 +46,10 @@ uint32_t its_verify_name_pos(const its_insn *insn, const its_mnemonic *m, unsign
 const char *its_form_find(const its_mnemonic *m, const char *after);
 /* The index of the first modifier that no form of the opcode has room for at all, or -1. */
 int its_form_stranger(const its_mnemonic *m);
-/* The type modifiers that could stand at the place of modifier `index`, as text ".b16, .b32 or .b64"; "" if none. */
+/* The types that could stand in place of modifier `index`, as text: ".b16, .b32 or .b64"; "" if none. */
 const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned index);
+/* The modifiers of which one is all that is missing, as text; "" if there is no such. */
+const char *its_form_missing(its_arena *arena, const its_mnemonic *m);
 
 /* -- operands ------------------------------------------------------------------------------------------------------ */
 
@@ -108,6 +110,7 @@ void its_verify_header(its_verifier *v);
 void its_verify_var(its_verifier *v, const its_var *var);
 void its_verify_regs(its_verifier *v, const its_regs *regs);
 void its_verify_alias(its_verifier *v, const its_alias *alias);
+void its_verify_proto(its_verifier *v, const its_proto *proto);
 void its_verify_directive(its_verifier *v, const its_directive *directive); /* in a body */
 void its_verify_function(its_verifier *v, const its_func *func);
 

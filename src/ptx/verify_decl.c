@@ -336,10 +336,23 @@ static void check_directives(its_verifier *v, const its_func *func) {
             its_verify_error(v, node, node->pos, "%s is for %s only", row->name, entry ? "functions" : "entries");
             continue;
         }
+        if (row->kind == TUNE_NORETURN && func->results.n) {
+            its_verify_error(v, node, node->pos, "'%s' has a result and can't be .noreturn", func->symbol->name->text);
+            continue;
+        }
         check_numbers(v, directive, row);
         seen[row->kind] = directive;
     }
     check_conflicts(v, seen);
+}
+
+void its_verify_proto(its_verifier *v, const its_proto *proto) {
+    for (const its_node *node = proto->directives; node; node = node->next) {
+        if (node->kind != ITS_NODE_DIRECTIVE) continue;
+        const tuning_row *row = tuning_of((const its_directive *)node);
+        if (row && row->kind == TUNE_NORETURN && proto->results.n)
+            its_verify_error(v, node, node->pos, "'%s' has a result and can't be .noreturn", proto->symbol->name->text);
+    }
 }
 
 void its_verify_directive(its_verifier *v, const its_directive *directive) {

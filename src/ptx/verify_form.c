@@ -100,20 +100,39 @@ static bool left_over_fits(const matching *state) {
     return true;
 }
 
-/* Matches the items of `form` until one fails; returns true if all fit and nothing of weight is left over. */
-static bool items_fit(matching *state, span items) {
+/*
+ * Matches the items of a form. With `missing` one required item may be skipped, and is stored there. Returns true if
+ * all others fit and nothing of weight is left over.
+ */
+static bool items_fit(matching *state, span items, span *missing) {
+    bool skipped = false;
     while (items.size) {
         span item = cut(&items, " ");
         if (!item.size) continue;
         bool optional = item.text[item.size - 1] == '?';
         if (optional) item.size--;
-        if (item_take(state, item) < 0 && !optional) return false;
+        if (item_take(state, item) >= 0 || optional) continue;
+        if (!missing || skipped) return false;
+        skipped = true;
+        *missing = item;
     }
     return left_over_fits(state);
 }
 
 static uint64_t all_mods(const its_mnemonic *m) {
     return m->n_mods ? ~(uint64_t)0 >> (64 - m->n_mods) : 0;
+}
+
+/* Cuts a form off `*rest`; `items` is what stands in front of its colon. */
+static const char *next_form(span *rest, span *items) {
+    span form = cut(rest, ";");
+    size_t colon = form.size;
+    for (size_t i = 0; i < form.size && colon == form.size; i++) { /* `::` is part of a modifier */
+        bool last = i + 1 == form.size || form.text[i + 1] == ' ';
+        if (form.text[i] == ':' && last && (i == 0 || form.text[i - 1] != ':')) colon = i;
+    }
+    *items = (span){form.text, colon};
+    return form.text + (colon < form.size ? colon + 1 : colon);
 }
 
 const char *its_form_find(const its_mnemonic *m, const char *after) {
@@ -124,18 +143,11 @@ const char *its_form_find(const its_mnemonic *m, const char *after) {
         if (!pattern) return NULL;
         pattern++;
     }
-    span rest = {pattern, strlen(pattern)};
+    span rest = {pattern, strlen(pattern)}, items;
     while (rest.size) {
-        span form = cut(&rest, ";");
-        span items = form;
-        size_t colon = form.size;
-        for (size_t i = 0; i < form.size; i++) /* `::` is part of a modifier */
-            if (form.text[i] == ':' && (i + 1 == form.size || form.text[i + 1] == ' ') &&
-                (i == 0 || form.text[i - 1] != ':'))
-                colon = i;
-        items.size = colon;
+        const char *operands = next_form(&rest, &items);
         matching state = {m, all_mods(m)};
-        if (items_fit(&state, items)) return form.text + colon + 1;
+        if (items_fit(&state, items, NULL)) return operands;
     }
     return NULL;
 }
@@ -167,18 +179,48 @@ int its_form_stranger(const its_mnemonic *m) {
     return -1;
 }
 
+/* "a", "a or b", "a, b or c" from what is there and one more. */
+static const char *add_choice(its_arena *arena, const char *text, const char *more, bool last) {
+    if (!*text) return more;
+    return its_arena_printf(arena, "%s%s%s", text, last ? " or " : ", ", more);
+}
+
+/* The modifiers for which `takes` holds, as text. */
+static const char *list_mods(its_arena *arena, const bool *takes) {
+    unsigned last = 0;
+    const char *text = "";
+    for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++)
+        if (takes[mod]) last = mod;
+    for (unsigned mod = 1; mod <= last; mod++)
+        if (takes[mod]) text = add_choice(arena, text, its_mod_text((its_mod)mod), mod == last);
+    return text;
+}
+
 const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned index) {
     its_mnemonic changed = *m;
     uint16_t mods[64];
+    bool takes[ITS_MOD_COUNT] = {false};
     if (m->n_mods > 64) return "";
     memcpy(mods, m->mods, m->n_mods * sizeof *mods);
     changed.mods = mods;
-    const char *text = "";
     for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) {
-        if (its_mod_class_of((its_mod)mod) != ITS_MODCLASS_TYPE) continue;
         mods[index] = (uint16_t)mod;
-        if (its_form_find(&changed, NULL))
-            text = its_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", its_mod_text((its_mod)mod));
+        bool type = its_mod_class_of((its_mod)mod) == ITS_MODCLASS_TYPE;
+        takes[mod] = type && its_form_find(&changed, NULL) != NULL;
     }
-    return text;
+    return list_mods(arena, takes);
+}
+
+const char *its_form_missing(its_arena *arena, const its_mnemonic *m) {
+    bool takes[ITS_MOD_COUNT] = {false};
+    const char *pattern = its_op_pattern((its_op)m->op);
+    span rest = {pattern, strlen(pattern)}, items, missing;
+    if (m->n_mods > 64) return "";
+    while (rest.size) {
+        next_form(&rest, &items);
+        matching state = {m, all_mods(m)};
+        if (!items_fit(&state, items, &missing)) continue;
+        for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) takes[mod] |= choice_takes(missing, (its_mod)mod);
+    }
+    return list_mods(arena, takes);
 }

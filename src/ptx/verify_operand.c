@@ -162,9 +162,7 @@ static bool check_decoration(its_verifier *v, const its_insn *insn, const its_op
     if (operand->flags & ITS_OPND_NEG && !is_video(insn, v))
         return its_verify_error(v, &insn->node, operand->pos, "'%s' takes no negated registers", insn->name->text);
     if (!operand->suffix || is_video(insn, v)) return true;
-    static const char order[] = "xyzwrgba";
-    const char *place = is_component(operand->suffix) ? strchr(order, operand->suffix->text[1]) : NULL;
-    if (place && (place - order) % 4 < (operand->symbol->vec > 1 ? operand->symbol->vec : 0)) return true;
+    if (is_component(operand->suffix) && operand->symbol->vec > 1) return true; /* ptxas takes .z of a .v2 */
     return its_verify_error(v, &insn->node, operand->pos, "'%s' has no component %s", name, operand->suffix->text);
 }
 
@@ -348,19 +346,25 @@ static bool check_space(its_verifier *v, const its_insn *insn, its_space space, 
                             its_space_text((its_space)symbol->space), insn->name->text, its_space_text(space));
 }
 
-/* Shared, local and parameter memory may be addressed with 32 bits; the rest takes what .address_size says. */
-static bool short_address(const its_verifier *v, its_space space) {
-    return v->module->address_size == 32 || space == ITS_SPACE_SHARED || space == ITS_SPACE_LOCAL ||
+/*
+ * Shared, local, parameter and tensor memory may be addressed with 32 bits; global memory takes what .address_size
+ * says, and so do the instructions that accept any memory.
+ */
+static bool short_address(const its_verifier *v, const its_mnemonic *m, its_space space) {
+    bool any_memory = m->op == ITS_OP_LD || m->op == ITS_OP_ST || m->op == ITS_OP_LDU || m->op == ITS_OP_ATOM ||
+                      m->op == ITS_OP_RED || m->op == ITS_OP_PREFETCH;
+    return !any_memory || v->module->address_size == 32 || space == ITS_SPACE_SHARED || space == ITS_SPACE_LOCAL ||
            space == ITS_SPACE_PARAM || space == ITS_SPACE_CONST;
 }
 
-static bool check_base(its_verifier *v, const its_insn *insn, const its_operand *base, its_space space) {
+static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *base,
+                       its_space space) {
     its_type type = its_operand_type(base);
     type_kind kind = kind_of(type);
     if (kind == KIND_NONE) return true;
     bool integer = (kind == KIND_INT || kind == KIND_BITS) && its_type_size(type) >= 4 && its_type_size(type) <= 8;
     if (!integer || is_vector(base)) return misfit(v, insn, base, "an integer register as address");
-    if (its_type_size(type) == 4 && !short_address(v, space)) return misfit(v, insn, base, "an address of 64 bits");
+    if (its_type_size(type) == 4 && !short_address(v, m, space)) return misfit(v, insn, base, "an address of 64 bits");
     return check_decoration(v, insn, base, type, 0);
 }
 
@@ -372,7 +376,7 @@ static bool check_address(its_verifier *v, const its_insn *insn, const its_mnemo
                                 insn->name->text);
     const its_operand *base = &operand->list[0];
     its_space space = named_space(insn, m, operand);
-    if (base->kind == ITS_OPND_REG) return check_base(v, insn, base, space);
+    if (base->kind == ITS_OPND_REG) return check_base(v, insn, m, base, space);
     if (base->kind == ITS_OPND_SYM) return check_space(v, insn, space, base);
     return true;
 }
