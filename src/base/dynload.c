@@ -79,8 +79,15 @@ static void add_root(its_arena *arena, roots *list, const char *path, const char
     ITS_PUSH(arena, list, item);
 }
 
+/* False if INTARSIA_CUDA says that CUDA is to be taken from somewhere else than `where`. */
+static bool is_wanted(const char *where) {
+    const char *choice = environment("INTARSIA_CUDA");
+    return !choice || strcmp(choice, where) == 0;
+}
+
 static roots toolkits(its_arena *arena) {
     roots list = {0};
+    if (!is_wanted("toolkit")) return list;
     add_root(arena, &list, environment("CUDA_HOME"), "CUDA_HOME");
     add_root(arena, &list, environment("CUDA_PATH"), "CUDA_PATH");
     add_root(arena, &list, "/usr/local/cuda", "CUDA toolkit");
@@ -117,6 +124,7 @@ static void add_around(its_arena *arena, roots *list, const char *file) {
 
 static roots site_packages(its_arena *arena) {
     roots list = {0};
+    if (!is_wanted("wheels")) return list;
     const char *dirs = environment("INTARSIA_SITE_PACKAGES"), *venv = environment("VIRTUAL_ENV");
     for (char *dir; dirs && (dir = next_part(arena, &dirs, ':'));)
         add_root(arena, &list, dir, "INTARSIA_SITE_PACKAGES");

@@ -10,6 +10,8 @@
  *        $VIRTUAL_ENV, and the environments around this library or program (their own, or a .venv further up)
  *     4. the system: $LD_LIBRARY_PATH and the usual directories, at last what the loader itself finds
  *
+ * INTARSIA_CUDA=toolkit leaves out 3, INTARSIA_CUDA=wheels leaves out 2.
+ *
  * Searching only looks at files, so that it is cheap enough to be done for every key of the cache; loading comes after.
  */
 #ifndef ITS_BASE_DYNLOAD_H

@@ -30,7 +30,7 @@ static bool is_word(int c) {
 }
 
 /* Bounds keep the time linear in a text that is made to be slow: longer names are no file names. */
-enum { LONGEST_COMMENT = 4096, LONGEST_NAME = 4096 };
+enum { LONGEST_COMMENT = 1024, LONGEST_NAME = 4096 };
 
 /* Past blanks and comments, but not past the end of the line. */
 static void skip_blanks(cursor *c) {
@@ -44,22 +44,38 @@ static void skip_blanks(cursor *c) {
     }
 }
 
-static char *read_word(its_arena *arena, cursor *c) {
-    ITS_VEC(char) text = {0};
-    while (is_word(peek(c)) && text.count < LONGEST_NAME) ITS_PUSH(arena, &text, *c->p++);
-    ITS_PUSH(arena, &text, 0);
-    return text.items;
+/* Copies what `c` passes until `is_end`, without the splices in it; NULL if that is too long. */
+static char *read_until(its_arena *arena, cursor *c, bool (*is_end)(int c, int close), int close) {
+    cursor ahead = *c;
+    size_t size = 0;
+    while (!is_end(peek(&ahead), close) && size <= LONGEST_NAME) ahead.p++, size++;
+    if (size > LONGEST_NAME) return NULL;
+    char *text = its_arena_alloc(arena, size + 1);
+    for (size_t i = 0; i < size; i++) {
+        peek(c);
+        text[i] = *c->p++;
+    }
+    text[size] = 0;
+    return text;
+}
+
+static bool ends_word(int c, int close) {
+    (void)close;
+    return !is_word(c);
+}
+
+static bool ends_name(int c, int close) {
+    return c == close || c == '\n' || c == 0 || c < 0;
 }
 
 /* What is between two delimiters on one line; NULL if the second is missing. */
 static char *read_name(its_arena *arena, cursor *c, char close) {
-    ITS_VEC(char) text = {0};
-    for (c->p++; peek(c) != close; c->p++) {
-        if (c->p >= c->end || *c->p == '\n' || *c->p == 0 || text.count == LONGEST_NAME) return NULL;
-        ITS_PUSH(arena, &text, *c->p);
-    }
-    ITS_PUSH(arena, &text, 0);
-    return *text.items ? text.items : NULL;
+    c->p++;
+    cursor start = *c;
+    char *name = read_until(arena, c, ends_name, close);
+    if (name && *name && peek(c) == close) return name;
+    *c = start;
+    return NULL;
 }
 
 /* `"name"`, `<name>` or, if macros are allowed, a word. */
@@ -73,15 +89,16 @@ static bool read_operand(its_arena *arena, cursor *c, bool macros, its_include *
     }
     if (!macros || !is_word(first)) return false;
     include->kind = ITS_INCLUDE_MACRO;
-    include->name = read_word(arena, c);
-    return true;
+    include->name = read_until(arena, c, ends_word, 0);
+    return include->name;
 }
 
 static void read_define(its_arena *arena, cursor *c, its_include_list *list) {
     its_include_define define = {0};
     skip_blanks(c);
     if (!is_word(peek(c))) return;
-    define.macro = read_word(arena, c);
+    define.macro = read_until(arena, c, ends_word, 0);
+    if (!define.macro) return;
     int next = peek(c);
     if (next != '"' && next != '<' && !is_blank(next) && next != '/') return;
     if (read_operand(arena, c, false, &define.target)) ITS_PUSH(arena, &list->defines, define);
@@ -112,14 +129,16 @@ static const char *logical_end(const cursor *c) {
     return p ? p : c->end;
 }
 
-/* Every __has_include in the rest of a directive. */
-static void read_probes(its_arena *arena, const cursor *line, its_include_list *list) {
+/* Every __has_include in the rest of a directive, which is passed. */
+static void read_probes(its_arena *arena, cursor *line, its_include_list *list) {
     static const char word[] = "__has_include";
     const char *p = line->p, *end = logical_end(line);
     while ((p = memmem(p, (size_t)(end - p), word, sizeof word - 1))) {
-        cursor c = {p += sizeof word - 1, line->end};
+        cursor c = {p + sizeof word - 1, end};
         read_probe(arena, &c, list);
+        p = c.p;
     }
+    line->p = end;
 }
 
 /* `c` is behind the `#`. */
@@ -139,16 +158,19 @@ static void read_directive(its_arena *arena, cursor *c, its_include_list *list) 
     }
 }
 
-void its_scan_includes(its_arena *arena, const char *text, size_t size, its_include_list *list) {
+/* Directives that start with `mark`; what one has taken is not looked at again, which keeps the time linear. */
+static void scan_mark(its_arena *arena, const char *text, size_t size, const char *mark, its_include_list *list) {
     const char *end = text + size;
-    for (const char *p = text; (p = memchr(p, '#', (size_t)(end - p)));) {
+    for (const char *p = text; (p = memchr(p, *mark, (size_t)(end - p)));) {
         cursor c = {++p, end};
+        if (mark[1] && peek(&c) != mark[1]) continue;
+        if (mark[1]) c.p++;
         read_directive(arena, &c, list);
+        p = c.p;
     }
-    for (const char *p = text; (p = memchr(p, '%', (size_t)(end - p)));) {
-        cursor c = {++p, end};
-        if (peek(&c) != ':') continue;
-        c.p++;
-        read_directive(arena, &c, list);
-    }
+}
+
+void its_scan_includes(its_arena *arena, const char *text, size_t size, its_include_list *list) {
+    scan_mark(arena, text, size, "#", list);
+    scan_mark(arena, text, size, "%:", list);
 }
