@@ -134,6 +134,13 @@ bool its_sim_memory_remove(its_sim_memory *memory, uint64_t base) {
     return true;
 }
 
+bool its_sim_memory_set_owner(its_sim_memory *memory, uint64_t base, const void *owner) {
+    size_t at = entries_up_to(memory, base);
+    if (at == 0 || memory->items[at - 1].base != base) return false;
+    memory->items[at - 1].owner = owner;
+    return true;
+}
+
 const its_sim_allocation *its_sim_memory_at(const its_sim_memory *memory, uint64_t address) {
     size_t at = entries_up_to(memory, address);
     return at > 0 && holds(&memory->items[at - 1], address) ? &memory->items[at - 1] : NULL;

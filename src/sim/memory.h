@@ -37,6 +37,7 @@ typedef struct its_sim_allocation {
     uint64_t base, size;
     uint64_t serial; /* the how manieth entry this was, from 1 */
     its_name name;   /* of a variable, else NULL */
+    const void *owner; /* of device malloc: the program that allocated it */
     uint8_t kind;    /* its_sim_kind */
     bool read_only;  /* stores and atomics are faults */
 } its_sim_allocation;
@@ -59,6 +60,8 @@ its_status its_sim_memory_add(its_sim_memory *memory, uint64_t base, uint64_t si
                               its_name name);
 /* Removes the entry that starts at `base`, and remembers it as freed; false if there is none. */
 bool its_sim_memory_remove(its_sim_memory *memory, uint64_t base);
+/* Says whose the entry at `base` is; false if there is none. */
+bool its_sim_memory_set_owner(its_sim_memory *memory, uint64_t base, const void *owner);
 /* The live entry that holds `address` itself (no peers); NULL if none. Valid until the table changes. */
 const its_sim_allocation *its_sim_memory_at(const its_sim_memory *memory, uint64_t address);
 /* Number of live entries, and the index-th in order of address. */

@@ -1,0 +1,114 @@
+/*
+ * CTA barriers: 16 of them, each counts threads.
+ *
+ * Without a count, a barrier is complete when every thread of the CTA that has not exited has arrived. With one, arrivals
+ * are counted; a warp's threads that have exited, or never were, count with the first of its lanes that arrives, since
+ * hardware counts whole warps.
+ */
+#include "sim/exec.h"
+#include "sim/modes.h"
+
+/* The lanes that use the same barrier with the same count as the first of them. */
+static uint32_t same_barrier(const its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t *id,
+                             uint32_t *count) {
+    const u32 *ids = (const u32 *)(const void *)(x->regs + op->a);
+    const u32 *counts = op->b ? (const u32 *)(const void *)(x->regs + op->b) : NULL;
+    uint32_t first = (uint32_t)__builtin_ctz(mask), same = 0;
+    *id = ids[first];
+    *count = counts ? counts[first] : 0;
+    for (uint32_t lane = 0; lane < ITS_LANES; lane++)
+        if ((mask >> lane) & 1 && ids[lane] == *id && (!counts || counts[lane] == *count)) same |= 1u << lane;
+    return same;
+}
+
+static bool complete(const its_sim_cta *cta, const its_sim_barrier *barrier) {
+    uint64_t arrived = 0;
+    for (uint32_t w = 0; w < cta->grid->n_warps; w++) {
+        const its_sim_warp *warp = &cta->warps[w];
+        uint32_t waiting = barrier->waiting[w];
+        if (barrier->expected == 0 && (waiting & warp->live) != warp->live) return false;
+        if (waiting) arrived += (uint32_t)__builtin_popcount(waiting | ~warp->live);
+    }
+    return barrier->expected == 0 || arrived >= barrier->expected;
+}
+
+/* Gives the result of a bar.red to the lanes of a fragment that has waited for it. */
+static void give_result(const its_sim_barrier *barrier, its_sim_warp *warp, const its_sim_frag *frag) {
+    const its_sim_op *op = frag->pc;
+    char *regs = warp->regs + frag->base;
+    if (op->mode == ITS_BARRIER_AND) its_sim_set_pred(regs, op->dst, barrier->all, frag->mask);
+    if (op->mode == ITS_BARRIER_OR) its_sim_set_pred(regs, op->dst, barrier->any, frag->mask);
+    if (op->mode != ITS_BARRIER_POPC) return;
+    for (uint32_t lane = 0; lane < ITS_LANES; lane++)
+        if ((frag->mask >> lane) & 1) ((u32 *)(void *)(regs + op->dst))[lane] = barrier->popc;
+}
+
+static void release(its_sim_cta *cta, uint32_t id) {
+    its_sim_barrier *barrier = &cta->barriers[id];
+    for (uint32_t w = 0; w < cta->grid->n_warps; w++) {
+        its_sim_warp *warp = &cta->warps[w];
+        for (uint32_t i = 0; i < warp->n_frags; i++) {
+            its_sim_frag *frag = &warp->frags[i];
+            if (frag->state != ITS_SIM_AT_BARRIER || frag->barrier != id) continue;
+            give_result(barrier, warp, frag);
+            frag->pc++;
+            frag->state = ITS_SIM_READY;
+        }
+        its_sim_frag_join(warp);
+    }
+    *barrier = (its_sim_barrier){.in_use = false};
+}
+
+void its_sim_barrier_check_all(its_sim_exec *x) {
+    for (uint32_t id = 0; id < ITS_SIM_BARRIERS; id++)
+        if (x->cta->barriers[id].in_use && complete(x->cta, &x->cta->barriers[id])) release(x->cta, id);
+}
+
+/* What is wrong with this use of the barrier, or NULL. */
+static const char *misuse(const its_sim_exec *x, const its_sim_op *op, uint32_t group, uint32_t id, uint32_t count) {
+    uint32_t all = x->grid->n_warps * ITS_LANES;
+    if (id >= ITS_SIM_BARRIERS) return "a CTA has barriers 0 to 15";
+    if (op->b && (count == 0 || count % ITS_LANES)) return "the thread count must be a multiple of 32, and not 0";
+    if (op->b && count > all) return "the CTA has fewer threads than the barrier waits for";
+    const its_sim_barrier *barrier = &x->cta->barriers[id];
+    if (!barrier->in_use) return NULL;
+    if (barrier->waiting[x->warp->index] & group) return "a thread arrives again before the barrier is complete";
+    uint32_t expected = barrier->expected ? barrier->expected : all;
+    if ((count ? count : all) != expected) return "threads of the same barrier expect different counts";
+    return NULL;
+}
+
+static void arrive(its_sim_exec *x, const its_sim_op *op, uint32_t group, uint32_t id, uint32_t count) {
+    its_sim_barrier *barrier = &x->cta->barriers[id];
+    if (!barrier->in_use) *barrier = (its_sim_barrier){.in_use = true, .all = ITS_FULL, .first = op};
+    if (count) barrier->expected = count;
+    barrier->waiting[x->warp->index] |= group;
+    if (op->mode < ITS_BARRIER_POPC) return;
+    uint32_t yes = (its_sim_pred(x->regs, op->c) ^ (op->imm ? ITS_FULL : 0)) & group;
+    barrier->popc += (uint32_t)__builtin_popcount(yes);
+    if (yes) barrier->any = ITS_FULL;
+    if (yes != group) barrier->all = 0;
+}
+
+its_sim_verdict its_sim_act_BARRIER(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_frag *frag = x->frag;
+    uint32_t id, count, group = same_barrier(x, op, mask, &id, &count);
+    const char *wrong = misuse(x, op, group, id, count);
+    if (wrong)
+        return its_sim_fault_at(x, op, group, ITS_SIM_FAULT_BARRIER, "barrier %u with %u threads: %s", (unsigned)id,
+                                (unsigned)(count ? count : x->grid->threads), wrong);
+    if (group != mask) { /* the others come back here for their own barrier */
+        its_sim_frag_add(x->warp, frag, mask & ~group, op);
+        frag->mask &= ~(mask & ~group);
+    }
+    its_sim_frag_split(x, group, op + 1);
+    arrive(x, op, group, id, count);
+    if (op->mode == ITS_BARRIER_ARRIVE) {
+        frag->pc = op + 1;
+    } else {
+        frag->state = ITS_SIM_AT_BARRIER;
+        frag->barrier = (uint8_t)id;
+    }
+    if (complete(x->cta, &x->cta->barriers[id])) release(x->cta, id);
+    return ITS_SIM_AGAIN;
+}

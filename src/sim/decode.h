@@ -1,0 +1,146 @@
+/*
+ * Decoding: from instructions to operations. One file per group of instructions, decode_GROUP.c, named in the `sim` column
+ * of ptx_ops.def.
+ *
+ * A decoder takes what it knows out of the instruction with the functions below and emits operations. Every modifier that
+ * it asks for is ticked off; what is left at the end was not understood, and the instruction is refused: a modifier is
+ * never passed over in silence. The first refusal of an instruction counts; everything after it has no effect.
+ */
+#ifndef ITS_SIM_DECODE_H
+#define ITS_SIM_DECODE_H
+
+#include "ptx/mnemonic.h"
+#include "ptx/module.h"
+#include "sim/program.h"
+
+typedef struct its_sim_fixup {
+    uint32_t op; /* a branch whose target isn't placed yet */
+    its_symbol *label;
+} its_sim_fixup;
+
+typedef struct its_sim_table_fixup {
+    uint32_t *target; /* an element of a branch table */
+    its_symbol *label;
+} its_sim_table_fixup;
+
+typedef struct its_sim_decoder {
+    its_context *ctx;
+    its_sim_program *program;
+    const its_module *module;
+    its_arena *arena; /* the program's */
+    its_arena scratch;
+    const its_func *node; /* the function */
+    its_sim_func *func;
+    const its_insn *insn; /* the instruction */
+    const its_mnemonic *m;
+    uint64_t ticked[(ITS_MOD_COUNT + 63) / 64];
+    bool refused;
+    uint32_t where; /* index in program->wheres */
+    uint32_t loc;
+    ITS_VEC(its_sim_op) ops; /* of all functions so far */
+    ITS_VEC(uint32_t) op_where;
+    uint32_t *regs;   /* register id -> offset in the frame, 0: none yet */
+    uint32_t *labels; /* label id -> operation + 1 */
+    ITS_VEC(its_sim_fixup) fixups;
+    ITS_VEC(its_sim_table_fixup) table_fixups;
+    ITS_VEC(its_sim_const) consts;
+    uint32_t *const_slots; /* hash table: index in consts + 1 */
+    uint32_t const_capacity;
+    uint32_t frame;                 /* bytes so far */
+    uint32_t pred_next, pred_end;   /* room for predicates */
+    uint32_t stack;                 /* bytes of .local and .param variables */
+    ITS_VEC(uint32_t) callees;
+    ITS_VEC(uint32_t) shared;
+    its_sim_op dummy; /* what a refused instruction emits into */
+} its_sim_decoder;
+
+#define ITS_SIM_CARRY 4u /* offset of the carry flag in a frame */
+#define ITS_SIM_NOWHERE UINT32_MAX
+
+/* Notes that the instruction can't be run. `hint` may be NULL. */
+void its_sim_refuse(its_sim_decoder *d, const char *hint, const char *format, ...) ITS_PRINTF(3, 4);
+void its_sim_refuse_form(its_sim_decoder *d); /* "... is not implemented in this form" */
+
+/* -- modifiers ----------------------------------------------------------------------------------------------------- */
+
+bool its_sim_has(its_sim_decoder *d, its_mod mod); /* and ticks it off */
+void its_sim_tick_class(its_sim_decoder *d, its_mod_class class);
+void its_sim_tick_all(its_sim_decoder *d);
+its_type its_sim_type(its_sim_decoder *d, unsigned index); /* of type modifiers; and ticks it off */
+its_mod its_sim_type_mod(its_sim_decoder *d, unsigned index);
+/* The first modifier of the class, ticked off; ITS_MOD_UNKNOWN if there is none. */
+its_mod its_sim_first(its_sim_decoder *d, its_mod_class class);
+
+/* -- operands ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes per lane of a register that holds a value of the type: 0 for a predicate, 2 for 8-bit types. */
+uint32_t its_sim_reg_size(its_type type);
+/* The index-th operand of the instruction; refuses and returns a sink if there are fewer. */
+const its_operand *its_sim_operand(its_sim_decoder *d, unsigned index);
+/* Where the value of a source is; registers must have the type's size. */
+uint32_t its_sim_source(its_sim_decoder *d, const its_operand *operand, its_type type);
+/* The same for a source whose register may be wider: `*size` says how wide. Immediates get the type's own. */
+uint32_t its_sim_wide_source(its_sim_decoder *d, const its_operand *operand, its_type type, uint32_t *size);
+/* Where a result goes; `_` gets a place that nobody reads. */
+uint32_t its_sim_target(its_sim_decoder *d, const its_operand *operand, its_type type);
+uint32_t its_sim_wide_target(its_sim_decoder *d, const its_operand *operand, its_type type, uint32_t *size);
+/* A predicate source; `*inverted` says whether it is written with a `!`. */
+uint32_t its_sim_predicate(its_sim_decoder *d, const its_operand *operand, bool *inverted);
+/* d|p: the two places; without a `|` the second is ITS_SIM_NOWHERE. Both are NOWHERE for `_`. */
+void its_sim_pair(its_sim_decoder *d, const its_operand *operand, its_type first, its_type second, uint32_t *a,
+                  uint32_t *b);
+uint32_t its_sim_const_bits(its_sim_decoder *d, uint64_t bits, uint32_t size);
+uint32_t its_sim_const_of(its_sim_decoder *d, uint8_t kind, uint64_t value, uint32_t size);
+uint32_t its_sim_temp(its_sim_decoder *d, uint32_t size);
+/* The address of a variable or function, as a source of that size. */
+uint32_t its_sim_address_of(its_sim_decoder *d, its_symbol *symbol, int64_t offset, uint32_t size);
+/* A parameter of the kernel that is decoded; its offset in the parameter block. */
+bool its_sim_is_kernel_param(const its_sim_decoder *d, const its_symbol *symbol);
+uint32_t its_sim_param_offset(const its_symbol *symbol);
+/* Room in the stack frame; offset from its start. */
+uint32_t its_sim_stack(its_sim_decoder *d, uint64_t size, uint32_t align);
+uint32_t its_sim_symbol_align(const its_symbol *symbol);
+uint32_t its_sim_register(its_sim_decoder *d, const its_symbol *symbol);
+
+/* -- emitting ------------------------------------------------------------------------------------------------------ */
+
+/* Appends an operation under the instruction's guard. */
+its_sim_op *its_sim_emit(its_sim_decoder *d, its_sim_handler handler, uint32_t dst, uint32_t dst_size);
+its_sim_op *its_sim_emit1(its_sim_decoder *d, its_sim_handler handler, uint32_t dst, uint32_t dst_size, uint32_t a);
+its_sim_op *its_sim_emit2(its_sim_decoder *d, its_sim_handler handler, uint32_t dst, uint32_t dst_size, uint32_t a,
+                          uint32_t b);
+its_sim_op *its_sim_emit3(its_sim_decoder *d, its_sim_handler handler, uint32_t dst, uint32_t dst_size, uint32_t a,
+                          uint32_t b, uint32_t c);
+its_sim_op *its_sim_emit_act(its_sim_decoder *d, its_sim_handler handler);
+/* A branch; the target is filled in when its label is known. */
+void its_sim_emit_branch(its_sim_decoder *d, its_symbol *label);
+/* Copies a register of `size` bytes per lane. */
+void its_sim_emit_copy(its_sim_decoder *d, uint32_t dst, uint32_t src, uint32_t size);
+
+/* The handler for a type, from those for 16, 32 and 64 bits; refuses any other. */
+its_sim_handler its_sim_by_width(its_sim_decoder *d, its_type type, its_sim_handler h16, its_sim_handler h32,
+                                 its_sim_handler h64);
+/* The same for unsigned and signed types; bit types count as unsigned. */
+its_sim_handler its_sim_by_int(its_sim_decoder *d, its_type type, its_sim_handler u16, its_sim_handler s16,
+                               its_sim_handler u32, its_sim_handler s32, its_sim_handler u64, its_sim_handler s64);
+/* Of the four half formats: F16, F16X2, BF16, BF16X2 follow each other in the table. */
+its_sim_handler its_sim_by_half(its_sim_decoder *d, its_type type, its_sim_handler f16);
+bool its_sim_is_half(its_type type);
+bool its_sim_is_float(its_type type);
+bool its_sim_is_signed(its_type type);
+
+/* -- groups: the sim column of ptx_ops.def --------------------------------------------------------------------------- */
+
+typedef void its_sim_decode_group(its_sim_decoder *d);
+its_sim_decode_group its_sim_decode_alu, its_sim_decode_setp, its_sim_decode_mov, its_sim_decode_cvt;
+its_sim_decode_group its_sim_decode_address, its_sim_decode_memory, its_sim_decode_atom, its_sim_decode_fence;
+its_sim_decode_group its_sim_decode_hint, its_sim_decode_branch, its_sim_decode_call, its_sim_decode_barrier;
+its_sim_decode_group its_sim_decode_vote, its_sim_decode_shuffle;
+/* Not there yet: refused by name. */
+its_sim_decode_group its_sim_decode_none, its_sim_decode_cluster, its_sim_decode_copy, its_sim_decode_mbarrier;
+its_sim_decode_group its_sim_decode_matrix, its_sim_decode_stack;
+
+/* The parts of alu. */
+its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_logic;
+
+#endif

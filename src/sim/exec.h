@@ -1,0 +1,222 @@
+/*
+ * The running machine: grids of CTAs of warps, and a warp's fragments.
+ *
+ * Threads of a warp make independent progress. Those that are at the same operation in the same call run together as one
+ * *fragment*: a position and a mask of lanes. A branch that only some lanes take splits a fragment; fragments that meet at
+ * the same operation become one again. Of several fragments the one in the deepest call with the lowest position runs
+ * (what is behind comes up to what is ahead, so lanes meet again where paths join), unless it was seen going round a loop
+ * that changes nothing, or had more than its share: then it is the others' turn.
+ *
+ *        fragment  { pc, mask, depth, base, local }
+ *                       |           |     |     '-- this call's stack frame, bytes from the thread's local memory
+ *                       |           |     '-------- this call's register frame, bytes from the warp's registers
+ *                       |           '-------------- calls above the entry; where each lane returns to is in warp->calls
+ *                       '-------------------------- lanes
+ */
+#ifndef ITS_SIM_EXEC_H
+#define ITS_SIM_EXEC_H
+
+#include "sim/fault.h"
+#include "sim/lanes.h"
+#include "sim/program.h"
+
+#define ITS_SIM_BARRIERS 16
+#define ITS_SIM_RANGES 4
+
+typedef struct its_sim_warp its_sim_warp;
+typedef struct its_sim_cta its_sim_cta;
+
+enum { /* its_sim_frag.state */
+    ITS_SIM_READY,
+    ITS_SIM_AT_SYNC,    /* at an operation that waits for the lanes of `member` */
+    ITS_SIM_AT_BARRIER, /* at barrier `barrier` of the CTA */
+    ITS_SIM_ASLEEP      /* until `wake` */
+};
+
+typedef struct its_sim_frag {
+    const its_sim_op *pc;
+    uint32_t mask;
+    uint32_t depth, base, local;
+    uint8_t state, barrier;
+    bool spins;       /* goes round a loop that changes nothing: came back with the same registers */
+    bool wrote;       /* changed memory since it was last seen at a back edge */
+    uint32_t member;  /* AT_SYNC */
+    uint32_t turn;    /* how often it gave way to others: the lowest runs first */
+    uint64_t wake;    /* nanoseconds */
+    /* The loop it may be spinning in: where, how often, what the registers were. */
+    const its_sim_op *loop;
+    uint32_t loop_count;
+    uint64_t loop_hash;
+} its_sim_frag;
+
+/* Where the lanes that made a call return to. */
+typedef struct its_sim_return {
+    uint32_t pc[ITS_LANES];
+    uint32_t base[ITS_LANES], local[ITS_LANES];
+} its_sim_return;
+
+struct its_sim_warp {
+    its_sim_cta *cta;
+    uint32_t index; /* in the CTA */
+    uint32_t born;  /* lanes that exist: fewer than 32 in the last warp of an odd block */
+    uint32_t live;  /* lanes that have not exited */
+    uint32_t n_frags;
+    its_sim_frag frags[ITS_LANES];
+    char *regs; /* register frames, a stack; in regs_block, aligned */
+    void *regs_block;
+    size_t regs_size;
+    its_sim_return *calls;
+    uint32_t calls_size;
+    char *local; /* lane i's local memory begins at i * grid->local_size */
+    uint64_t ran;  /* operations since a fragment last gave way */
+    uint32_t next_range;
+    its_sim_range ranges[ITS_SIM_RANGES]; /* allocations last used */
+};
+
+typedef struct its_sim_barrier {
+    bool in_use;
+    uint32_t expected; /* threads; 0: all of the CTA */
+    uint32_t arrived;  /* threads, with a given count */
+    uint32_t popc, any, all; /* bar.red so far */
+    const its_sim_op *first; /* who began this phase, for reports */
+    uint32_t waiting[ITS_LANES]; /* per warp: lanes that have arrived (also without waiting) */
+} its_sim_barrier;
+
+struct its_sim_cta {
+    its_sim_grid *grid;
+    bool running;
+    uint32_t slot;  /* which of the grid's places it occupies; says %smid */
+    uint32_t id[3];
+    char *shared; /* in shared_block, aligned */
+    void *shared_block;
+    uint32_t live_warps, next_warp;
+    its_sim_warp *warps;
+    its_sim_barrier barriers[ITS_SIM_BARRIERS];
+};
+
+struct its_sim_grid {
+    its_context *ctx;
+    const its_sim_program *program;
+    const its_sim_func *func;
+    uint32_t dim[3], block[3];
+    uint64_t id;
+    uint32_t threads, n_warps; /* per CTA */
+    uint32_t shared_size;      /* static and dynamic; addresses from ITS_SIM_SHARED_BEGIN on */
+    uint32_t dynamic_shared, dynamic_begin;
+    uint32_t local_size;       /* bytes of local memory per thread */
+    char *params;
+    uint64_t n_ctas, next_cta, done_ctas;
+    uint32_t n_slots, next_slot;
+    its_sim_cta *slots;
+    uint64_t instructions;
+    uint64_t quiet; /* slices in a row in which nothing changed */
+    bool faulted, done;
+    its_sim_fault fault;
+};
+
+/* What the running operation sees. */
+struct its_sim_exec {
+    its_sim_grid *grid;
+    const its_sim_program *program;
+    its_sim_memory *memory;
+    its_sim_cta *cta;
+    its_sim_warp *warp;
+    its_sim_frag *frag;
+    char *regs;     /* frame of the running fragment */
+    bool progress;  /* something other than going round a loop was done in this slice */
+    uint64_t count; /* operations in this slice */
+    _Alignas(64) char scratch[ITS_LANES * 16];
+};
+
+static inline uint32_t its_sim_guard(const char *regs, const its_sim_op *op, uint32_t lanes) {
+    return lanes & (*(const u32 *)(const void *)(regs + op->guard) ^ op->guard_xor);
+}
+static inline uint32_t its_sim_pred(const char *regs, uint32_t offset) {
+    return *(const u32 *)(const void *)(regs + offset);
+}
+static inline void its_sim_set_pred(char *regs, uint32_t offset, uint32_t value, uint32_t mask) {
+    u32 *word = (u32 *)(void *)(regs + offset);
+    *word = (*word & ~mask) | (value & mask);
+}
+static inline uint32_t its_sim_op_index(const its_sim_exec *x, const its_sim_op *op) {
+    return (uint32_t)(op - x->program->ops);
+}
+
+/* -- fragments (frag.c) -------------------------------------------------------------------------------------------- */
+
+/* Adds a fragment like `like`, with other lanes and another position. Requires the lanes to be in no other one. */
+its_sim_frag *its_sim_frag_add(its_sim_warp *warp, const its_sim_frag *like, uint32_t mask, const its_sim_op *pc);
+/* Takes the running fragment's lanes apart: those of `mask` stay at pc in it, the others go on at `rest`. */
+void its_sim_frag_split(its_sim_exec *x, uint32_t mask, const its_sim_op *rest);
+void its_sim_frag_remove(its_sim_warp *warp, its_sim_frag *frag);
+/* Joins ready fragments that are at the same place into the first of them. */
+void its_sim_frag_join(its_sim_warp *warp);
+/* The fragment that runs next, or NULL if all wait. Those with no lane outside of `tried` are passed over. */
+its_sim_frag *its_sim_frag_pick(its_sim_warp *warp, uint32_t tried);
+/* Puts the fragment behind the others of its warp. */
+void its_sim_frag_yield(its_sim_warp *warp, its_sim_frag *frag);
+/* The closest place ahead of `frag` at which a ready fragment of the same call waits, or NULL. */
+const its_sim_op *its_sim_frag_meet(const its_sim_warp *warp, const its_sim_frag *frag);
+/* Ends lanes: takes them out of the running fragment and of everything that counts live threads. */
+void its_sim_frag_exit(its_sim_exec *x, uint32_t mask);
+/*
+ * Called at a taken branch to `target` at or before the running operation. True if the fragment has come round a loop in
+ * which neither its registers nor memory changed.
+ */
+bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *target);
+
+/* -- calls (call.c) ------------------------------------------------------------------------------------------------ */
+
+/* Puts constants, addresses and special registers into the frame of the lanes. */
+void its_sim_frame_enter(const its_sim_warp *warp, const its_sim_func *func, char *regs, uint32_t local, uint32_t mask);
+uint64_t its_sim_sreg_value(const its_sim_warp *warp, its_sim_sreg sreg, uint32_t lane);
+/* Grows the warp's registers to `size` bytes; false if memory ran out. */
+bool its_sim_warp_reserve(its_sim_warp *warp, size_t size);
+
+/* -- barriers (barrier.c, collect.c) ------------------------------------------------------------------------------- */
+
+/* Lets barriers and .sync operations go on that waited for threads that have just exited. */
+void its_sim_barrier_check_all(its_sim_exec *x);
+its_sim_verdict its_sim_sync_check(its_sim_exec *x);
+
+/* -- memory (access.c) --------------------------------------------------------------------------------------------- */
+
+typedef struct its_sim_access {
+    uint64_t address[ITS_LANES]; /* as the kernel has them, of the operation's space */
+    char *pointer[ITS_LANES];    /* where that is, for lanes of the mask */
+} its_sim_access;
+
+/* Fills access->address from the address register and offset of `op`. */
+void its_sim_access_addresses(const its_sim_exec *x, const its_sim_op *op, its_sim_access *access);
+/*
+ * Checks `bytes` at access->address of each lane of `mask` and fills access->pointer; lane by lane, any mixture of spaces.
+ * False: a fault was recorded.
+ */
+bool its_sim_access_check(its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t bytes, bool writes,
+                          its_sim_access *access);
+
+/* -- the loop, one copy per kind of CPU (exec_*.c) ----------------------------------------------------------------- */
+
+typedef struct its_sim_isa {
+    const char *name;
+    its_sim_alu *const *alus; /* by handler */
+    its_sim_act *const *acts;
+    /* Runs the warp for up to `budget` operations; false if a fault was recorded. */
+    bool (*slice)(its_sim_exec *x, its_sim_warp *warp, uint64_t budget);
+} its_sim_isa;
+
+extern const its_sim_isa its_sim_isa_base;
+#ifdef ITS_SIM_HAVE_X86_LEVELS
+extern const its_sim_isa its_sim_isa_v3, its_sim_isa_v4;
+#endif
+/* The best one that this CPU can run. */
+const its_sim_isa *its_sim_isa_best(void);
+
+#define ITS_ACT(id) its_sim_verdict its_sim_act_##id(its_sim_exec *x, const its_sim_op *op, uint32_t mask);
+#define ITS_ACT_FAST(id)
+#include "sim/acts.def"
+#undef ITS_ACT
+#undef ITS_ACT_FAST
+its_sim_alu its_sim_alu_CVT, its_sim_alu_CVT_PAIR, its_sim_alu_ROUND_F32, its_sim_alu_ROUND_F64;
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * Loads and stores. An access of a warp is checked as a whole where it can be: lowest and highest address against one
+ * allocation, all alignments in one go. Only what fails that is looked at lane by lane (access.c), which also finds the
+ * fault. Lanes that take no part get the address of one that does, so that loads need no mask until the result is merged.
+ */
+
+typedef struct span {
+    uint64_t low, high, bits; /* lowest and highest address, and all their bits */
+} span;
+
+/* Addresses of all lanes into access->address; inactive lanes copy the first active one. Requires mask != 0. */
+static inline span addresses(const its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_access *access) {
+    u64 *const address = access->address;
+    const u64 add = (u64)op->imm;
+    if (op->flags & ITS_SIM_ADDRESS32) {
+        const u32 *const a = ITS_ALIGNED64(x->regs + op->a);
+        ITS_EACH_LANE address[i] = (u32)(a[i] + (u32)add);
+    } else {
+        const u64 *const a = ITS_ALIGNED64(x->regs + op->a);
+        ITS_EACH_LANE address[i] = a[i] + add;
+    }
+    if (mask != ITS_FULL) {
+        const u64 first = address[__builtin_ctz(mask)];
+        ITS_EACH_LANE address[i] = (mask >> i) & 1 ? address[i] : first;
+    }
+    u64 low = address[0], high = address[0], bits = 0;
+    for (unsigned i = 0; i < ITS_LANES; i++) {
+        low = address[i] < low ? address[i] : low;
+        high = address[i] > high ? address[i] : high;
+        bits |= address[i];
+    }
+    return (span){low, high, bits};
+}
+
+static inline bool in_known_range(const its_sim_exec *x, const span *s, uint64_t bytes, bool writes) {
+    const uint64_t generation = its_sim_memory_generation(x->memory);
+    for (unsigned k = 0; k < ITS_SIM_RANGES; k++) {
+        const its_sim_range *range = &x->warp->ranges[k];
+        if (s->low >= range->base && s->high < range->end && range->end - s->high >= bytes)
+            return range->generation == generation && !(writes && range->read_only);
+    }
+    return false;
+}
+
+/* Turns addresses into pointers by adding the same number to all. */
+static inline void to_pointers(its_sim_access *access, uint64_t add) {
+    const u64 *const address = access->address;
+    u64 *const pointer = (u64 *)(void *)access->pointer;
+    ITS_EACH_LANE pointer[i] = address[i] + add;
+}
+
+static inline bool in_window(const span *s, uint64_t begin, uint64_t size, uint64_t bytes) {
+    return size >= bytes && s->low >= begin && s->low <= s->high && s->high - begin <= size - bytes;
+}
+
+/* Fills access->pointer for all lanes; false if a fault was recorded. */
+static inline bool locate(its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t bytes, bool writes,
+                          its_sim_access *access) {
+    span s = addresses(x, op, mask, access);
+    if ((s.bits & (bytes - 1)) == 0) {
+        if (op->space == ITS_SPACE_GLOBAL || (op->space == ITS_SPACE_NONE && s.high >> ITS_SIM_WINDOW_SHIFT == 0)) {
+            if (in_known_range(x, &s, bytes, writes)) {
+                to_pointers(access, 0);
+                return true;
+            }
+        } else if (op->space == ITS_SPACE_SHARED) {
+            if (in_window(&s, ITS_SIM_SHARED_BEGIN, x->grid->shared_size, bytes)) {
+                to_pointers(access, (uint64_t)(uintptr_t)x->cta->shared - ITS_SIM_SHARED_BEGIN);
+                return true;
+            }
+        }
+    }
+    if (!its_sim_access_check(x, op, mask, bytes, writes, access)) return false;
+    char *first = access->pointer[__builtin_ctz(mask)];
+    for (unsigned i = 0; i < ITS_LANES; i++)
+        if (!((mask >> i) & 1)) access->pointer[i] = first;
+    return true;
+}
+
+/* -- loads --------------------------------------------------------------------------------------------------------- */
+
+/* Loads an element of type M at `at` bytes from each pointer into a register of type R. */
+#define ITS_LOAD(M, R)                                                                                                 \
+    do {                                                                                                               \
+        R *const d = ITS_ALIGNED64(dst);                                                                               \
+        if (strong)                                                                                                    \
+            for (unsigned i = 0; i < ITS_LANES; i++)                                                                   \
+                d[i] = (R)__atomic_load_n((const M *)(const void *)(pointer[i] + at), __ATOMIC_RELAXED);               \
+        else                                                                                                           \
+            ITS_EACH_LANE d[i] = (R) * (const M *)(const void *)(pointer[i] + at);                                     \
+    } while (0)
+#define ITS_LOAD_CASE(size, reg, U, S, R, SR)                                                                          \
+    case (size) * 16 + (reg):                                                                                          \
+        if (is_signed) ITS_LOAD(S, SR);                                                                                \
+        else ITS_LOAD(U, R);                                                                                           \
+        break
+
+static inline bool contiguous(char *const *pointer, unsigned size) {
+    uint64_t differs = 0;
+    for (unsigned i = 0; i < ITS_LANES; i++) differs |= (uint64_t)(pointer[i] - pointer[0]) ^ (uint64_t)(i * size);
+    return differs == 0;
+}
+
+static void load_element(const its_sim_op *op, char *const *pointer, unsigned at, char *dst) {
+    const bool strong = op->flags & ITS_SIM_STRONG, is_signed = op->flags & ITS_SIM_SIGNED;
+    if (!strong && op->vec == 1 && op->size == op->reg_size && contiguous(pointer, op->size)) {
+        memcpy(dst, pointer[0], (size_t)op->size * ITS_LANES);
+        return;
+    }
+    switch (op->size * 16 + op->reg_size) {
+        ITS_LOAD_CASE(1, 2, u8, s8, u16, s16);
+        ITS_LOAD_CASE(1, 4, u8, s8, u32, s32);
+        ITS_LOAD_CASE(1, 8, u8, s8, u64, s64);
+        ITS_LOAD_CASE(2, 2, u16, s16, u16, s16);
+        ITS_LOAD_CASE(2, 4, u16, s16, u32, s32);
+        ITS_LOAD_CASE(2, 8, u16, s16, u64, s64);
+        ITS_LOAD_CASE(4, 4, u32, s32, u32, s32);
+        ITS_LOAD_CASE(4, 8, u32, s32, u64, s64);
+        ITS_LOAD_CASE(8, 8, u64, s64, u64, s64);
+    default:
+        for (unsigned i = 0; i < ITS_LANES; i++) memcpy(dst + i * 16, pointer[i] + at, 16);
+    }
+}
+
+/* What an element of a vector operation is loaded into, or stored from. */
+static inline uint32_t element_register(const its_sim_exec *x, const its_sim_op *op, unsigned k, uint32_t only) {
+    return op->vec == 1 ? only : x->program->lists.items[op->list + k];
+}
+
+static void load_into(its_sim_exec *x, const its_sim_op *op, char *const *pointer, unsigned k, uint32_t mask) {
+    uint32_t dst = element_register(x, op, k, op->dst);
+    if (dst == UINT32_MAX) return;
+    if (mask == ITS_FULL) {
+        load_element(op, pointer, k * op->size, x->regs + dst);
+    } else {
+        load_element(op, pointer, k * op->size, x->scratch);
+        its_lanes_merge(x->regs + dst, x->scratch, mask, op->reg_size);
+    }
+}
+
+static its_sim_verdict act_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_access access;
+    if (!locate(x, op, mask, (uint32_t)op->size * op->vec, false, &access)) return ITS_SIM_STOP;
+    for (unsigned k = 0; k < op->vec; k++) load_into(x, op, access.pointer, k, mask);
+    if (op->flags & ITS_SIM_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return ITS_SIM_NEXT;
+}
+
+/* Of a kernel's parameters, at an offset that was checked when it was decoded: the same for all lanes. */
+static its_sim_verdict act_LOAD_PARAM(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    char *pointer[ITS_LANES];
+    for (unsigned i = 0; i < ITS_LANES; i++) pointer[i] = x->grid->params + op->imm;
+    for (unsigned k = 0; k < op->vec; k++) load_into(x, op, pointer, k, mask);
+    return ITS_SIM_NEXT;
+}
+
+/* -- stores -------------------------------------------------------------------------------------------------------- */
+
+#define ITS_STORE(M, R)                                                                                                \
+    do {                                                                                                               \
+        const R *const s = ITS_ALIGNED64(src);                                                                         \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                           \
+            unsigned i = (unsigned)__builtin_ctz(left);                                                                \
+            M *to = (M *)(void *)(pointer[i] + at);                                                                    \
+            if (strong) __atomic_store_n(to, (M)s[i], __ATOMIC_RELAXED);                                               \
+            else *to = (M)s[i];                                                                                        \
+        }                                                                                                              \
+    } while (0)
+#define ITS_STORE_CASE(size, reg, M, R)                                                                                \
+    case (size) * 16 + (reg): ITS_STORE(M, R); break
+
+static void store_element(const its_sim_op *op, char *const *pointer, unsigned at, const char *src, uint32_t mask) {
+    const bool strong = op->flags & ITS_SIM_STRONG;
+    if (!strong && mask == ITS_FULL && op->vec == 1 && op->size == op->reg_size && contiguous(pointer, op->size)) {
+        memcpy(pointer[0], src, (size_t)op->size * ITS_LANES);
+        return;
+    }
+    switch (op->size * 16 + op->reg_size) {
+        ITS_STORE_CASE(1, 2, u8, u16);
+        ITS_STORE_CASE(1, 4, u8, u32);
+        ITS_STORE_CASE(1, 8, u8, u64);
+        ITS_STORE_CASE(2, 2, u16, u16);
+        ITS_STORE_CASE(2, 4, u16, u32);
+        ITS_STORE_CASE(2, 8, u16, u64);
+        ITS_STORE_CASE(4, 4, u32, u32);
+        ITS_STORE_CASE(4, 8, u32, u64);
+        ITS_STORE_CASE(8, 8, u64, u64);
+    default:
+        for (uint32_t left = mask; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            memcpy(pointer[i] + at, src + i * 16, 16);
+        }
+    }
+}
+
+static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_access access;
+    if (!locate(x, op, mask, (uint32_t)op->size * op->vec, true, &access)) return ITS_SIM_STOP;
+    if (op->flags & ITS_SIM_RELEASE) __atomic_thread_fence(__ATOMIC_RELEASE);
+    for (unsigned k = 0; k < op->vec; k++)
+        store_element(op, access.pointer, k * op->size, x->regs + element_register(x, op, k, op->b), mask);
+    x->frag->wrote = true;
+    return ITS_SIM_NEXT;
+}

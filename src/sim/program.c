@@ -1,0 +1,231 @@
+/*
+ * Programs: a module decoded once. The steps are those of its_sim_program_new; what the simulator doesn't have is noted on
+ * the way and told when an entry that can reach it is looked up.
+ */
+#include "sim/program.h"
+
+#include <inttypes.h>
+
+#include "ptx/module.h"
+#include "sim/builtin.h"
+
+/* -- memory -------------------------------------------------------------------------------------------------------- */
+
+/* Blocks of the context carry what was allocated in front of them. */
+typedef struct block_head {
+    void *block;
+} block_head;
+
+void *its_sim_program_take(const its_sim_program *program, size_t size, size_t align) {
+    const its_sim_machine *machine = program->machine;
+    if (machine->take) return machine->take(machine->user, size, align);
+    if (align < sizeof(block_head)) align = sizeof(block_head);
+    if (size > SIZE_MAX - 2 * align) return NULL;
+    void *block = its_block_alloc(program->ctx, size + 2 * align);
+    if (!block) return NULL;
+    uintptr_t at = ((uintptr_t)block + sizeof(block_head) + align - 1) & ~(uintptr_t)(align - 1);
+    ((block_head *)at)[-1].block = block;
+    return (void *)at;
+}
+
+void its_sim_program_give(const its_sim_program *program, void *block, size_t size) {
+    const its_sim_machine *machine = program->machine;
+    if (!block) return;
+    if (machine->take) machine->give(machine->user, block, size);
+    else its_free(program->ctx, ((block_head *)block)[-1].block);
+}
+
+size_t its_sim_program_memory(const its_sim_program *program) { return program->arena.total + sizeof(*program); }
+
+/* -- functions ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t align_of(const its_symbol *symbol) {
+    uint32_t natural = its_type_size((its_type)symbol->type) * (symbol->vec ? symbol->vec : 1u);
+    if (natural > 16) natural = 16;
+    return symbol->align > natural ? symbol->align : natural ? natural : 1;
+}
+
+/* Lays the parameters of an entry out in its parameter block. */
+static void lay_out_params(its_sim_program *program, const its_func *node, its_sim_entry *entry) {
+    its_sim_param *params = ITS_NEW_ARRAY(&program->arena, its_sim_param, node->params.n ? node->params.n : 1);
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < node->params.n; i++) {
+        const its_symbol *symbol = node->params.items[i];
+        uint64_t align = align_of(symbol);
+        end = (end + align - 1) & ~(align - 1);
+        params[i] = (its_sim_param){(uint32_t)end, (uint32_t)symbol->size};
+        end += symbol->size;
+        if (end > UINT32_MAX / 2) end = UINT32_MAX / 2; /* refused when the launch is checked: no such block fits */
+    }
+    entry->n_params = node->params.n;
+    entry->params = params;
+    entry->param_size = (uint32_t)end;
+}
+
+static uint32_t directive_value(const its_directive *directive, uint32_t index) {
+    if (index >= directive->node.count) return 1;
+    const its_operand *operand = &directive->ops[index];
+    return operand->kind == ITS_OPND_INT && operand->bits <= UINT32_MAX ? (uint32_t)operand->bits : 1;
+}
+
+static void read_directives(const its_func *node, its_sim_entry *entry) {
+    entry->max_threads = 1024;
+    for (const its_node *at = node->directives; at; at = at->next) {
+        if (at->kind != ITS_NODE_DIRECTIVE) continue;
+        const its_directive *directive = (const its_directive *)at;
+        bool required = strcmp(directive->name->text, ".reqntid") == 0;
+        if (!required && strcmp(directive->name->text, ".maxntid") != 0) continue;
+        uint64_t threads = 1;
+        for (uint32_t k = 0; k < 3; k++) {
+            uint32_t n = directive_value(directive, k);
+            threads *= n <= 4096 ? n : 4096;
+            if (required) entry->reqntid[k] = n;
+        }
+        if (threads < entry->max_threads) entry->max_threads = (uint32_t)threads;
+    }
+}
+
+static void add_func(its_sim_program *program, const its_func *node, uint32_t index) {
+    its_sim_func *func = &program->funcs[index];
+    its_symbol *symbol = node->symbol;
+    symbol->pass = (void *)(uintptr_t)(index + 1);
+    func->name = its_arena_text(&program->arena, symbol->name->text, symbol->name->size);
+    func->has_body = node->has_body;
+    func->is_entry = symbol->flags & ITS_SYM_ENTRY;
+    func->address_taken = symbol->flags & ITS_SYM_ADDRESS_TAKEN;
+    func->where = its_sim_where_of(program, &node->node).node;
+    if (!func->is_entry) return;
+    func->entry = (its_sim_entry){.name = func->name, .program = program, .func = index};
+    lay_out_params(program, node, &func->entry);
+    read_directives(node, &func->entry);
+}
+
+void its_sim_program_list_funcs(its_sim_program *program, const its_module *module) {
+    uint32_t count = 0;
+    for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f)) count++;
+    program->funcs = ITS_NEW_ARRAY(&program->arena, its_sim_func, count ? count : 1);
+    /* A symbol's definition is listed last, so that it is the one that the symbol stands for. */
+    for (int defined = 0; defined < 2; defined++)
+        for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f))
+            if (f->has_body == (defined == 1)) add_func(program, f, program->n_funcs++);
+}
+
+static void list_files(its_sim_program *program, const its_module *module) {
+    for (const its_node *node = module->first; node; node = node->next) {
+        if (node->kind != ITS_NODE_FILE) continue;
+        const its_file *file = (const its_file *)node;
+        its_sim_file copy = {file->index, its_arena_text(&program->arena, file->path->text, file->path->size)};
+        ITS_PUSH(&program->arena, &program->files, copy);
+    }
+}
+
+/* -- making and freeing -------------------------------------------------------------------------------------------- */
+
+typedef struct job {
+    its_sim_program *program;
+    const its_module *module;
+} job;
+
+static its_status body(void *user) {
+    job *j = user;
+    its_sim_program *program = j->program;
+    if (j->module->address_size != 64) {
+        its_diag_begin(program->ctx, ITS_ERROR, its_at(j->module->source, j->module->target_pos),
+                       "the simulator runs 64-bit modules only");
+        its_diag_hint(program->ctx, "say .address_size 64");
+        return ITS_ERR_INPUT;
+    }
+    list_files(program, j->module);
+    its_sim_program_list_funcs(program, j->module);
+    its_status status = its_sim_program_place_variables(program, j->module);
+    if (status == ITS_OK) status = its_sim_program_initialise(program, j->module);
+    if (status != ITS_OK) return status;
+    its_sim_program_decode(program, j->module);
+    its_sim_program_bind(program);
+    its_sim_program_measure(program);
+    return ITS_OK;
+}
+
+its_status its_sim_program_new(its_context *ctx, const its_sim_machine *machine, const its_module *module,
+                               its_sim_program **result) {
+    *result = NULL;
+    its_sim_program *program = its_block_alloc(ctx, sizeof(*program));
+    if (!program) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    memset(program, 0, sizeof(*program));
+    program->ctx = ctx;
+    program->machine = machine;
+    program->isa = its_sim_isa_best();
+    its_arena_init(&program->arena, ctx);
+    job j = {program, module};
+    its_status status = its_protect(ctx, body, &j);
+    if (status != ITS_OK) its_sim_program_free(program);
+    else *result = program;
+    return status;
+}
+
+/* Blocks of device malloc that kernels of this program have not freed. */
+static void free_heap(its_sim_program *program) {
+    its_sim_memory *memory = program->machine->memory;
+    for (size_t i = its_sim_memory_count(memory); i-- > 0;) {
+        const its_sim_allocation *found = its_sim_memory_get(memory, i);
+        if (found->kind != ITS_SIM_HEAP || found->owner != program) continue;
+        uint64_t base = found->base, size = found->size;
+        its_sim_memory_remove(memory, base);
+        its_sim_program_give(program, (void *)(uintptr_t)base, size);
+    }
+}
+
+void its_sim_program_free(its_sim_program *program) {
+    if (!program) return;
+    its_context *ctx = program->ctx;
+    free_heap(program);
+    for (size_t i = 0; i < program->variables.count; i++) {
+        const its_sim_variable *variable = &program->variables.items[i];
+        if (variable->space != ITS_SPACE_SHARED && variable->size)
+            its_sim_memory_remove(program->machine->memory, variable->address);
+    }
+    its_sim_program_give(program, program->data, program->data_size);
+    its_arena_free(&program->arena);
+    its_free(ctx, program);
+}
+
+/* -- places -------------------------------------------------------------------------------------------------------- */
+
+/* Copies of sources and origins, each made once: the newest is asked first, since neighbours share them. */
+static const its_source *copy_source(its_sim_program *program, const its_source *source) {
+    for (size_t i = program->sources.count; i-- > 0;)
+        if (program->sources.items[i].from == source) return program->sources.items[i].to;
+    its_source *copy = ITS_NEW(&program->arena, its_source);
+    copy->name = its_arena_text(&program->arena, source->name, strlen(source->name));
+    copy->text = its_arena_text(&program->arena, source->text, source->size);
+    copy->size = source->size;
+    its_sim_copied entry = {source, copy};
+    ITS_PUSH(&program->arena, &program->sources, entry);
+    return copy;
+}
+
+static const its_origin *copy_origin(its_sim_program *program, const its_origin *origin) {
+    if (!origin) return NULL;
+    for (size_t i = program->origins.count; i-- > 0;)
+        if (program->origins.items[i].from == origin) return program->origins.items[i].to;
+    its_origin *copy = ITS_NEW(&program->arena, its_origin);
+    copy->source = copy_source(program, origin->source);
+    copy->callee = origin->callee;
+    copy->outer = copy_origin(program, origin->outer);
+    if (origin->call) {
+        its_insn *call = its_arena_zalloc(&program->arena, sizeof(*call));
+        call->node.kind = origin->call->node.kind;
+        call->node.pos = origin->call->node.pos;
+        call->node.origin = copy_origin(program, origin->call->node.origin);
+        copy->call = call;
+    }
+    its_sim_copied entry = {origin, copy};
+    ITS_PUSH(&program->arena, &program->origins, entry);
+    return copy;
+}
+
+its_sim_where its_sim_where_of(its_sim_program *program, const its_node *node) {
+    its_sim_where where = {.node = {.kind = node->kind, .pos = node->pos}};
+    where.node.origin = copy_origin(program, node->origin);
+    return where;
+}

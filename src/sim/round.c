@@ -1,0 +1,73 @@
+/*
+ * Arithmetic with a directed rounding, or with one that is asked for together with .ftz in a form that has no loop of its
+ * own. op->mode holds what is computed (its_sim_round_op), the rounding and the flags. The CPU's rounding mode is changed
+ * around the lanes; every value passes through memory, so that the compiler can't move arithmetic out of there.
+ */
+#include <fenv.h>
+
+#include "sim/alu_float.h"
+#include "sim/exec.h"
+#include "sim/modes.h"
+
+static int fe_mode(unsigned mode) {
+    static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+    return modes[(mode >> ITS_SIM_ROUND_SHIFT) & 3];
+}
+
+static float compute_f32(unsigned what, float a, float b, float c) {
+    switch (what) {
+    case ITS_SIM_ROUND_ADD: return a + b;
+    case ITS_SIM_ROUND_SUB: return a - b;
+    case ITS_SIM_ROUND_MUL: return a * b;
+    case ITS_SIM_ROUND_FMA: return fmaf(a, b, c);
+    case ITS_SIM_ROUND_DIV: return a / b;
+    case ITS_SIM_ROUND_RCP: return 1.0f / a;
+    default: return sqrtf(a);
+    }
+}
+
+static double compute_f64(unsigned what, double a, double b, double c) {
+    switch (what) {
+    case ITS_SIM_ROUND_ADD: return a + b;
+    case ITS_SIM_ROUND_SUB: return a - b;
+    case ITS_SIM_ROUND_MUL: return a * b;
+    case ITS_SIM_ROUND_FMA: return fma(a, b, c);
+    case ITS_SIM_ROUND_DIV: return a / b;
+    case ITS_SIM_ROUND_RCP: return 1.0 / a;
+    default: return sqrt(a);
+    }
+}
+
+void its_sim_alu_ROUND_F32(const its_sim_op *op, const char *regs, char *dst) {
+    const f32 *as = (const f32 *)(const void *)(regs + op->a), *bs = (const f32 *)(const void *)(regs + op->b);
+    const f32 *cs = (const f32 *)(const void *)(regs + op->c);
+    f32 *d = (f32 *)(void *)dst;
+    bool ftz = op->mode & ITS_SIM_ROUND_FTZ;
+    int before = fegetround();
+    fesetround(fe_mode(op->mode));
+    for (unsigned i = 0; i < ITS_LANES; i++) {
+        volatile float a = as[i], b = bs[i], c = cs[i];
+        if (ftz) {
+            a = flush_f32(a);
+            b = flush_f32(b);
+            c = flush_f32(c);
+        }
+        volatile float r = compute_f32(op->mode & ITS_SIM_ROUND_WHAT, a, b, c);
+        d[i] = ftz ? ftz_f32(r) : canon_f32(r);
+    }
+    fesetround(before);
+}
+
+void its_sim_alu_ROUND_F64(const its_sim_op *op, const char *regs, char *dst) {
+    const f64 *as = (const f64 *)(const void *)(regs + op->a), *bs = (const f64 *)(const void *)(regs + op->b);
+    const f64 *cs = (const f64 *)(const void *)(regs + op->c);
+    f64 *d = (f64 *)(void *)dst;
+    int before = fegetround();
+    fesetround(fe_mode(op->mode));
+    for (unsigned i = 0; i < ITS_LANES; i++) {
+        volatile double a = as[i], b = bs[i], c = cs[i];
+        volatile double r = compute_f64(op->mode & ITS_SIM_ROUND_WHAT, a, b, c);
+        d[i] = canon_f64(r);
+    }
+    fesetround(before);
+}
