@@ -74,8 +74,8 @@ check-format: setup-test
 	@clang-format --dry-run -Werror $(C_FILES)
 	@echo "clang-format: $(words $(C_FILES)) files are as they should be"
 
-check-tidy: build-tests-dev
-	@tools/check-tidy.sh build/dev
+check-tidy: build-tests-asan-clang
+	@tools/check-tidy.sh build/asan-clang
 
 check-python: setup-test
 	@$(VENV)/ruff check --quiet $(PY_PATHS)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # clang-tidy over the C files that CMake compiles, as many at a time as there are cores.
 #
-#     tools/check-tidy.sh build/dev
+#     tools/check-tidy.sh build/asan-clang
 set -eu
 
 # The build's own list, less tests (cmocka's macros are not ours to judge).

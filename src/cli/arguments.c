@@ -19,6 +19,7 @@ static uint16_t to_small_float(double value, int exponent_bits, int fraction_bit
     uint32_t infinity = (uint32_t)((1 << exponent_bits) - 1) << fraction_bits;
     if (isnan(value)) return (uint16_t)(sign | infinity | (1u << (fraction_bits - 1)));
     if (isinf(value)) return (uint16_t)(sign | infinity);
+    if (fpclassify(value) == FP_ZERO) return sign;
     int exponent;
     double fraction = frexp(fabs(value), &exponent); /* in [0.5, 1) */
     int biased = exponent - 1 + bias;

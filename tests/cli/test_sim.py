@@ -116,8 +116,7 @@ def test_scalars(intarsia, kind, argument, value):
 def test_halves_are_rounded_as_numpy_rounds_them(intarsia):
     """Ties, denormals, overflow, and doubles that would round twice on the way over float."""
     values = ["0.1", "65504", "65519.99", "65520", "1e9", "-1e9", "6.1e-5", "5.96e-8", "2.98e-8", "2.9e-8", "1e-12",
-              "-0.0", "2049", "2051", "1.00048828125", "1.00048828126", "1.000488281250000001", "nan", "inf",
-              "3.1415926"]
+              "-0.0", "0", "2049", "2051", "1.00048828125", "1.00048828126", "1.000488281250000001", "nan", "inf"]
     (intarsia.folder / "store.ptx").write_text(store(["b16"] * len(values)))
     arguments = [word for value in values for word in ("-a", f"f16:{value}")]
     done = intarsia("sim", "store.ptx", "-a", "out:1K:out.bin", *arguments)
@@ -252,4 +251,4 @@ def test_which_kernel(intarsia):
 
 def test_more_threads_than_there_can_be(intarsia, add):
     done = intarsia("sim", "add.ptx", "--block", "2048", "-a", "zero:4", "-a", "zero:4", "-a", "zero:4", "-a", "u32:0")
-    assert done.code != 0 and "2048" in done.err
+    assert done.code == 1 and "more than 1024" in done.err
