@@ -214,7 +214,7 @@ const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned ind
 const char *its_form_missing(its_arena *arena, const its_mnemonic *m) {
     bool takes[ITS_MOD_COUNT] = {false};
     const char *pattern = its_op_pattern((its_op)m->op);
-    span rest = {pattern, strlen(pattern)}, items, missing;
+    span rest = {pattern, strlen(pattern)}, items, missing = {0};
     if (m->n_mods > 64) return "";
     while (rest.size) {
         next_form(&rest, &items);
