@@ -15,7 +15,6 @@
  */
 #include "link/expand.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/intern.h"
@@ -23,12 +22,52 @@
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
 
+/* Texts are put together here before they are interned: most of them are short, and there are many. */
+typedef struct text {
+    its_expander *x;
+    size_t size;
+} text;
+
+static void put_bytes(text *out, const char *bytes, size_t size) {
+    its_expander *x = out->x;
+    if (x->text_capacity - out->size < size) {
+        size_t capacity = (out->size + size) * 2 + 64;
+        char *grown = its_arena_alloc(&x->linker->scratch, capacity);
+        if (out->size) memcpy(grown, x->text, out->size);
+        x->text = grown;
+        x->text_capacity = capacity;
+    }
+    memcpy(x->text + out->size, bytes, size);
+    out->size += size;
+}
+
+static void put_text(text *out, const char *bytes) { put_bytes(out, bytes, strlen(bytes)); }
+
+static void put_number(text *out, uint32_t number) {
+    char digits[10];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    put_bytes(out, digits + at, sizeof digits - at);
+}
+
+static void put_mark(text *out, const its_frame *frame, uint32_t alias) {
+    put_text(out, out->x->linker->marker);
+    put_number(out, frame->site);
+    if (!alias) return;
+    put_text(out, "$");
+    put_number(out, alias);
+}
+
+static its_name take_name(const text *out) { return its_intern_raise(out->x->ctx, out->x->text, out->size); }
+
 its_name its_site_name(its_expander *x, const its_frame *frame, its_name base, uint32_t alias, const char *more) {
-    char number[16] = "";
-    if (alias) snprintf(number, sizeof number, "$%u", alias);
-    const char *text = its_arena_printf(&x->linker->scratch, "%s%s%u%s%s%s", base ? base->text : "", x->linker->marker,
-                                        frame->site, number, more ? "$" : "", more ? more : "");
-    return its_intern_text(x->ctx, text);
+    text out = {x, 0};
+    if (base) put_bytes(&out, base->text, base->size);
+    put_mark(&out, frame, alias);
+    if (more) put_text(&out, "$");
+    if (more) put_text(&out, more);
+    return take_name(&out);
 }
 
 /* Must a local of the function itself be renamed? */
@@ -45,11 +84,19 @@ static its_name range_name(its_expander *x, const its_frame *frame, const its_re
     uintptr_t first = (uintptr_t)its_map_get(&x->linker->taken_ranges, regs->name); /* lowest number taken, plus one */
     bool taken = is_taken(x, regs->name) || (first && first - 1 < regs->n);
     if (frame->site == 0 && !taken) return regs->name;
-    char number[16] = "";
-    if (alias) snprintf(number, sizeof number, "$%u", alias);
-    const char *text =
-        its_arena_printf(&x->linker->scratch, "%s%s%u%s_", regs->name->text, x->linker->marker, frame->site, number);
-    return its_intern_text(x->ctx, text);
+    text out = {x, 0};
+    put_bytes(&out, regs->name->text, regs->name->size);
+    put_mark(&out, frame, alias);
+    put_text(&out, "_");
+    return take_name(&out);
+}
+
+/* A register of a range that has another prefix now. */
+static its_name member_name(its_expander *x, const its_regs *regs, const its_symbol *symbol) {
+    text out = {x, 0};
+    put_bytes(&out, regs->name->text, regs->name->size);
+    put_text(&out, symbol->name->text + symbol->range->name->size);
+    return take_name(&out);
 }
 
 /* -- emitting ------------------------------------------------------------------------------------------------------ */
@@ -123,14 +170,9 @@ static its_symbol *copy_reg(its_expander *x, its_frame *frame, its_symbol *symbo
     its_link_func *func = frame->func;
     uint32_t range = func->reg_range[symbol->id];
     its_regs *regs = range ? frame->ranges[range - 1] : NULL;
-    its_name name;
-    if (!regs)
-        name = local_name(x, frame, symbol->name, func->reg_alias[symbol->id]);
-    else if (regs->name == symbol->range->name)
-        name = symbol->name;
-    else
-        name = its_intern_text(x->ctx, its_arena_printf(&x->linker->scratch, "%s%s", regs->name->text,
-                                                        symbol->name->text + symbol->range->name->size));
+    its_name name = symbol->name;
+    if (!regs) name = local_name(x, frame, symbol->name, func->reg_alias[symbol->id]);
+    else if (regs->name != symbol->range->name) name = member_name(x, regs, symbol);
     its_symbol *copy = site_symbol(x, frame, symbol, name);
     copy->range = regs;
     copy->id = x->n_regs++;

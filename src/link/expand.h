@@ -49,6 +49,8 @@ typedef struct its_expander {
     its_cloner cloner; /* its user is the expander: it maps by `frame` */
     its_frame *frame;
     its_node_list list;
+    char *text; /* where names are put together */
+    size_t text_capacity;
     bool rename_all;
     uint32_t n_sites, n_temps, n_regs, n_labels, depth;
     uint32_t loc_site; /* whose loc was written last */

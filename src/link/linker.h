@@ -32,7 +32,7 @@
 /* Functions of fewer instructions are inlined whatever the budget says. */
 #define ITS_INLINE_SMALL 50
 /* A bound on what inlining may add to a module, in instructions: input must not exhaust memory. */
-#define ITS_INLINE_GROWTH 2000000
+#define ITS_INLINE_GROWTH 1000000
 /* A parameter of more bytes is not copied: its calls stay. */
 #define ITS_INLINE_PARAM 4096
 /* Braces nested deeper are left out of expanded functions, whose names are unique anyway; ptxas takes some 1600. */
@@ -71,7 +71,6 @@ typedef struct its_link_call {
     its_insn *insn;
     its_symbol *target;    /* NULL: indirect */
     its_link_func *callee; /* NULL: indirect, or without a body */
-    bool back;             /* closes a cycle of calls */
     uint8_t fate;          /* its_call_fate */
     uint8_t reason;        /* its_kept_reason, if it is kept */
     const char *detail;
@@ -116,7 +115,8 @@ struct its_link_func {
     its_node *last_insn;
     uint32_t n_insns, n_rets, depth; /* of nested braces */
     bool has_loc, falls_off, ends_in_label, param_by_register;
-    bool is_inlined;         /* plan.c: somewhere */
+    bool is_inlined;   /* plan.c: somewhere */
+    bool is_recursive; /* plan.c: the one function of a cycle of calls that stays */
     const char *uncloneable; /* why it can't be inlined, or NULL */
     uint64_t size;           /* plan.c: instructions with all that is inlined into it */
     uint32_t n_callers;      /* plan.c: calls of it */

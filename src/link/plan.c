@@ -1,9 +1,10 @@
 /*
  * Which calls are inlined.
  *
- * A walk over the graph of calls, from what is visible, finds for each function whom it calls, and the calls that close
- * a cycle; without those the graph has no cycles, and its functions can be looked at callees first. Each call is then
- * decided on: the size of a function is that of its own instructions plus all that is inlined into it.
+ * A walk over the graph of calls, from what is visible, finds the calls that close a cycle. The functions that those lead
+ * to stay functions, one per cycle; without calls of them the graph has no cycles, and its functions can be looked at
+ * callees first. Each call is then decided on: the size of a function is that of its own instructions plus all that is
+ * inlined into it.
  *
  * Always inlined: functions of fewer than ITS_INLINE_SMALL instructions, and those called once that nobody else can
  * reach. Others up to a budget. What stays, stays with a reason.
@@ -78,7 +79,7 @@ static void walk_from(plan *planner, its_link_func *func) {
         its_link_call *call = &top->func->calls.items[top->next++];
         if (!call->callee) continue;
         call->callee->n_callers++;
-        call->back = call->callee->state == ACTIVE;
+        if (call->callee->state == ACTIVE) call->callee->is_recursive = true;
         if (call->callee->state != UNSEEN) continue;
         visit inner = {call->callee, 0};
         call->callee->state = ACTIVE;
@@ -142,7 +143,7 @@ static void decide(its_linker *linker, its_link_func *caller, its_link_call *cal
         decide_builtin(linker, call);
     } else if (linker->input->options.no_inline) {
         keep(call, ITS_KEPT_OPTION, "");
-    } else if (call->back) {
+    } else if (callee->is_recursive) {
         keep(call, ITS_KEPT_RECURSIVE, "");
     } else if (callee->uncloneable) {
         keep(call, ITS_KEPT_UNSUPPORTED, callee->uncloneable);

@@ -118,6 +118,7 @@ static bool replaces(const its_symbol *symbol, const its_symbol *old) {
 
 static void enter(resolution *resolver, its_symbol *symbol) {
     its_symbol *old = its_map_get(&resolver->names, symbol->name);
+    if (old == symbol) return; /* a module that serves two units */
     if (old && is_function(old) != is_function(symbol)) {
         report_kinds(resolver, symbol, old);
     } else if (old && strength_of(old) == STRONG && strength_of(symbol) == STRONG) {
