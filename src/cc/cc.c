@@ -309,7 +309,7 @@ static void fill_ptx(cc_job *job, its_arena *arena, its_unit *unit) {
 
 /* Lines of the log start with marks where they name a file. */
 static void fill_log(cc_job *job, its_arena *arena, its_unit *unit) {
-    const char *log = job->entry.log;
+    const char *log = job->entry.log ? job->entry.log : "";
     const size_t prefix = sizeof ITS_FILE_MARK - 1;
     its_edits edits = {0};
     for (const char *line = log, *end; line; line = end ? end + 1 : NULL) {
