@@ -74,6 +74,8 @@ def absent(producer: str) -> str | None:
         return None if tools.nvcc() else "nvcc was not found"
     if stem in ("clang", "llc"):
         return None if number in tools.llvm_programs(stem) else f"{producer} was not found"
+    if producer in NEWER:
+        return f"{producer[:-1]} {NEWER[producer]} or newer was not found"
     return None
 
 
@@ -90,11 +92,17 @@ def version(producer: str) -> str:
     return tools.version_of(tools.llvm_programs(stem)[number]) if number else ""
 
 
+# clang reads the headers of CUDA 13 from this version on; llc has opaque pointers by default and all that features.ll uses.
+NEWER = {"clang+": 20, "llc+": 18}
+
+
 def expand(producer: str) -> list[str]:
-    """`clang` and `llc` without a number mean every version that is installed."""
-    if producer in ("clang", "llc"):
-        return [f"{producer}-{n}" for n in sorted(tools.llvm_programs(producer), key=int)] or [producer]
-    return [producer]
+    """`clang` means every version that is installed, `clang+` those that are new enough."""
+    if producer not in ("clang", *NEWER):
+        return [producer]
+    stem = producer.rstrip("+")
+    numbers = [n for n in sorted(tools.llvm_programs(stem), key=int) if int(n) >= NEWER.get(producer, 0)]
+    return [f"{stem}-{n}" for n in numbers] or [producer]
 
 
 def header_jobs(path: Path) -> list[Job]:
@@ -173,12 +181,14 @@ def make_cuda(job: Job) -> str:
         if stem == "nvcc":
             command = [str(tools.nvcc()), "-ptx", f"-arch={job.target}", *includes, *job.options, job.source, "-o", str(out)]
         elif stem == "clang":
-            command = [str(tools.llvm_programs("clang")[number]), "-x", "cuda", "--cuda-device-only", "-S", "-nocudainc",
-                       "-nocudalib", "-Wno-unknown-cuda-version", f"--cuda-gpu-arch={job.target}", *includes,
-                       *job.options, job.source, "-o", str(out)]
+            command = [str(tools.llvm_programs("clang")[number]), "-x", "cuda", "--cuda-device-only", "-S", "-w",
+                       "-Wno-unknown-cuda-version", f"--cuda-gpu-arch={job.target}", *includes, *job.options, job.source,
+                       "-o", str(out)]
+            if root := tools.in_toolkit("nvvm"):
+                command.append(f"--cuda-path={root.parent}")
         else:
-            command = [str(tools.llvm_programs("llc")[number]), "-march=nvptx64", f"-mcpu={job.target}", *job.options,
-                       job.source, "-o", str(out)]
+            command = [str(tools.llvm_programs("llc")[number]), "-mtriple=nvptx64-nvidia-cuda", f"-mcpu={job.target}",
+                       *job.options, job.source, "-o", str(out)]
         return run_compiler(command, out)
 
 

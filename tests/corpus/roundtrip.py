@@ -30,6 +30,7 @@ from workers import Pool, progress
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIES = 10
+NO_CONTENTS = (8, 0x7000000A)  # SHT_NOBITS, and NVIDIA's type of .nv.shared sections
 
 # -- the library -------------------------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ def sections(cubin: bytes) -> dict[str, bytes]:
         end = cubin.index(b"\0", names[4] + name_at)
         name = cubin[names[4] + name_at : end].decode()
         if name and not re.search(r"debug|^\.(note|shstrtab|strtab)|\.(shstrtab|strtab)$", name):
-            found[name] = struct.pack("<Q", length) if kind == 8 else cubin[start : start + length]
+            found[name] = struct.pack("<Q", length) if kind in NO_CONTENTS else cubin[start : start + length]
     return found
 
 

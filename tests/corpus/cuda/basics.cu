@@ -2,6 +2,9 @@
 // corpus lineinfo: nvrtc nvcc; sm_80 sm_90a; -std=c++17 -lineinfo
 // corpus debug: nvrtc nvcc; sm_80 sm_90a; -std=c++17 -G
 // corpus rdc: nvrtc nvcc; sm_80; -std=c++17 -rdc=true
+// corpus: clang+; sm_80 sm_90a; -O3 -std=c++17
+// corpus debug: clang+; sm_80; -O0 -g -std=c++17
+// corpus lineinfo: clang+; sm_80; -O2 -gline-tables-only -std=c++17
 // Kernels and functions of the plainest kind: by value, by pointer, called, inlined, unrolled, recursive.
 
 #define API extern "C" __global__

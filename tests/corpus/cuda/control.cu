@@ -2,6 +2,9 @@
 // corpus lineinfo: nvrtc nvcc; sm_80; -std=c++17 -lineinfo
 // corpus debug: nvrtc nvcc; sm_80; -std=c++17 -G
 // corpus rdc: nvrtc nvcc; sm_80; -std=c++17 -rdc=true
+// corpus: clang+; sm_80; -O3 -std=c++17 -c
+// corpus debug: clang+; sm_80; -O0 -g -std=c++17 -c
+// corpus lineinfo: clang+; sm_80; -O2 -gline-tables-only -std=c++17 -c
 // Switch tables, function pointers, virtual calls, lambdas, varargs, printf, assert, trap.
 
 #ifdef __CUDACC_RTC__

@@ -1,6 +1,7 @@
 // corpus: nvrtc nvcc; sm_80 sm_90a; -std=c++17
 // corpus fast: nvrtc nvcc; sm_80; -std=c++17 -use_fast_math
 // corpus nofma: nvcc; sm_80; -std=c++17 -fmad=false -prec-div=false -ftz=true
+// corpus: clang+; sm_80; -O3 -std=c++17
 // The math library in single and double, intrinsics with rounding modes.
 
 #define EACH1(F) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(exp) \

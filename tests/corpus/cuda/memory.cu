@@ -1,6 +1,8 @@
 // corpus: nvrtc nvcc; sm_80 sm_90a; -std=c++17
 // corpus rdc: nvrtc nvcc; sm_80 sm_90a; -std=c++17 -rdc=true
 // corpus debug: nvrtc nvcc; sm_80; -std=c++17 -G
+// corpus: clang+; sm_80; -O3 -std=c++17
+// corpus debug: clang+; sm_80; -O0 -g -std=c++17
 // State spaces: initialisers of every kind, relocations, shared statics, dynamic shared memory, locals, volatile.
 
 typedef unsigned long long u64;
@@ -53,8 +55,10 @@ extern "C" __global__ void wide(int4 *a, const int4 *__restrict__ b, double2 *c,
     e[i].x += e[i].y;
     f[i].y = f[i].x;
     a[i + 32] = __ldcg(a + i);
+#ifndef __clang__ // whose headers lack these
     __stcs(a + i + 64, __ldcs(a + i));
     __stwt(&a[i].x, __ldlu(&a[i].y));
+#endif
 }
 
 extern "C" __global__ void addresses(u64 *out, float *g) {

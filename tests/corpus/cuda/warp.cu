@@ -1,5 +1,6 @@
 // corpus: nvrtc nvcc; sm_80 sm_90a sm_100a; -std=c++17
 // corpus lineinfo: nvcc; sm_90a; -std=c++17 -lineinfo
+// corpus: clang+; sm_90a; -O3 -std=c++17
 // Warp intrinsics, barriers, fences, clocks and atomics with scopes.
 
 typedef unsigned long long u64;
