@@ -215,6 +215,9 @@ static its_status wrong_arch(compile_job *job) {
 
 static its_status compile_failed(compile_job *job, int code) {
     if (strstr(job->result->log, "nvrtc: error: invalid value for --gpu-architecture")) return wrong_arch(job);
+    if (strstr(job->result->log, "libnvrtc-builtins"))
+        return its_fail(job->ctx, ITS_ERR_ABSENT, job->found.hint, "NVRTC in '%s' lacks a part of itself: %s",
+                        job->found.path, job->result->log);
     const char *name = its_cuda_source_name(job->arena, job->input);
     if (its_cuda_log_errors(job->ctx, job->arena, job->input, name, job->result->log)) return ITS_ERR_INPUT;
     return *job->result->log ? ITS_ERR_INPUT : nvrtc_failed(job, code, "compile");

@@ -94,6 +94,10 @@ static const char sum_dialect[] =
     "        return ITS_ERR_INPUT;\n"
     "    }\n"
     "    if (strcmp(name, \"silent\") == 0) return ITS_ERR_INPUT;\n"
+    "    if (strcmp(name, \"edits\") == 0) {\n"
+    "        FILE *file = fopen(host->read_path(reads, 0), \"a\");\n"
+    "        fputs(\" \", file), fclose(file);\n"
+    "    }\n"
     "    if (strcmp(name, \"nothing\") == 0) return ITS_OK;\n"
     "    if (strcmp(name, \"logged\") == 0) return result->log = \"it is wrong\", ITS_ERR_INPUT;\n"
     "    for (size_t n = 0; source += used, sscanf(source, \"%999s%n\", term, &used) == 1;) {\n"
@@ -186,6 +190,23 @@ static void errors_of_a_shared_object(void **state) {
     assert_string_equal(its_diag_get(f->ctx, 0)->places[0].file, "s.sum (as compiled)");
 }
 
+/* What was compiled from a file that changed meanwhile is handed out, and not kept. */
+static void files_edited_meanwhile(void **state) {
+    fixture *f = *state;
+    char source[600];
+    put(f, "term", "30");
+    snprintf(source, sizeof source, "edits 1 @%s/term", f->dir);
+    its_cc_input input = {.dialect = build(f, "sum", sum_dialect, "-O1"), .source = source, .arch = "sm_80"};
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(strstr(compile_ok(f, &input)->ptx, "mov.b32 %r, 31;"));
+        assert_false(f->unit->cached);
+    }
+    its_cache_info info;
+    assert_int_equal(its_cache_query(f->ctx, &info), ITS_OK);
+    assert_int_equal(info.entries, 0);
+    its_free(f->ctx, info.directory);
+}
+
 static void objects_that_are_no_dialects(void **state) {
     fixture *f = *state;
     its_cc_input input = {.dialect = "./not/there.so", .source = "", .arch = "sm_80"};
@@ -206,7 +227,7 @@ int main(void) {
         CC_TEST(ptx_is_taken_as_it_is),        CC_TEST(a_syntax_error_in_ptx),
         CC_TEST(what_ptx_does_not_have),       CC_TEST(an_unknown_dialect_lists_those_there_are),
         CC_TEST(a_shared_object_is_a_dialect), CC_TEST(errors_of_a_shared_object),
-        CC_TEST(objects_that_are_no_dialects),
+        CC_TEST(files_edited_meanwhile),       CC_TEST(objects_that_are_no_dialects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,23 @@ static void sources_that_cannot_be_read(void **state) {
     assert_int_equal(compile(f, &no_arch), ITS_ERR_USAGE);
 }
 
+/* Includes in circles and in depth end, in an error of NVRTC's or in none. */
+static void includes_without_end(void **state) {
+    fixture *f = *state;
+    put(f, "self.h", "#include \"self.h\"\n");
+    its_cc_input input = {.path = put(f, "a.cu", "#include \"self.h\"\n"), .arch = "sm_80"};
+    assert_int_equal(compile(f, &input), ITS_ERR_INPUT);
+    expect(f, "#include");
+    put(f, "one.h", "#pragma once\n#include \"two.h\"\n#define ONE 1\n");
+    put(f, "two.h", "#pragma once\n#include \"one.h\"\n#define TWO 2\n");
+    input.path = put(f, "b.cu", "#include \"one.h\"\nextern \"C\" __device__ int f() { return ONE + TWO; }\n");
+    assert_int_equal(compile_ok(f, &input)->n_depends, 3);
+    put(f, "fifo.cu", "#if 0\n#include \"pipe\"\n#include \".\"\n#include \"/dev/zero\"\n#endif\n");
+    mkfifo(at(f, "pipe"), 0600);
+    input.path = at(f, "fifo.cu"); /* only files are read */
+    assert_int_equal(compile_ok(f, &input)->n_depends, 1);
+}
+
 static void nvrtc_is_absent(void **state) {
     fixture *f = *state;
     static const char *const values[] = {"none", "/nowhere/libnvrtc.so"};
@@ -219,6 +236,7 @@ int main(void) {
         CC_TEST(long_lines_and_names),
         CC_TEST(bytes_that_are_no_text),
         CC_TEST(sources_that_cannot_be_read),
+        CC_TEST(includes_without_end),
         CC_TEST(nvrtc_is_absent),
         CC_TEST(a_file_that_is_no_library),
     };
