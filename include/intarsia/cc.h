@@ -39,7 +39,7 @@ typedef struct its_unit {
     size_t ptx_size;
     uint32_t n_funcs; /* functions with a body, visible ones first */
     const its_unit_func *funcs;
-    uint32_t n_depends; /* every file that was read: the source itself and its includes */
+    uint32_t n_depends; /* the source itself, if it is a file, and every file that it can include */
     const char *const *depends;
     const char *log; /* what the compiler said, warnings included; "" if nothing */
     bool cached;     /* came out of the cache */
