@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -261,6 +262,9 @@ class Library:
 
     def __init__(self) -> None:
         self.path = find("libintarsia.so", "INTARSIA_LIBRARY")
+        # Where the library looks for NVRTC's wheel; see docs/dialects.md. Only Python knows its own directories.
+        folders = [path for path in sys.path if os.path.isdir(os.path.join(path, "nvidia"))]
+        os.environ.setdefault("INTARSIA_SITE_PACKAGES", os.pathsep.join(folders))
         try:
             self._handle = ctypes.CDLL(str(self.path))
         except OSError as error:
