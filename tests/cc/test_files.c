@@ -1,4 +1,4 @@
-/* The helpers of src/base that src/cc stands on: paths, files, hashes, programs. */
+/* The parts of src/base that src/cc stands on: paths, files, hashes, programs. */
 #include <errno.h>
 #include <fcntl.h>
 
