@@ -49,8 +49,10 @@ static bool set_takes(span name, const char *mod) {
 
 static bool word_takes(span word, const char *mod) {
     if (*word.text == '@') return set_takes(word, mod);
-    if (word.text[word.size - 1] == '*') return strncmp(word.text, mod, word.size - 1) == 0;
-    return span_is(word, mod);
+    const char *star = memchr(word.text, '*', word.size);
+    if (!star) return span_is(word, mod);
+    size_t head = (size_t)(star - word.text), tail = word.size - head - 1, size = strlen(mod);
+    return size >= head + tail && memcmp(word.text, mod, head) == 0 && memcmp(star + 1, mod + size - tail, tail) == 0;
 }
 
 static bool choice_takes(span choice, its_mod mod) {

@@ -89,9 +89,11 @@ static its_fragment mma_fragment(const its_mnemonic *m, char which) {
     if (sparse && which == 'A') elements /= 2;
     if (s.m == 8 && s.k == 4 && bits <= 32) { /* four quads, each with a matrix of its own */
         its_fragment quads = pack(type, bits, elements, 8);
-        if (which == 'A' || which == 'B') quads.count = 2;
+        if (which == 'A' || which == 'B') quads.count = bits == 32 ? 4 : 2;
         return quads;
     }
+    if (which == 'B' && is_narrow_float(type) && s.k == 16)
+        return (its_fragment){ITS_TYPE_NONE, 0}; /* ptxas takes any */
     return pack(type, bits, elements, 32);
 }
 

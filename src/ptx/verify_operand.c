@@ -357,6 +357,13 @@ static bool short_address(const its_verifier *v, const its_mnemonic *m, its_spac
            space == ITS_SPACE_PARAM || space == ITS_SPACE_CONST;
 }
 
+/* The base of the address that comes first; the second may be that of an mbarrier, in shared memory. */
+static const its_operand *first_base(const its_insn *insn) {
+    for (uint16_t i = 0; i < insn->node.count; i++)
+        if (insn->ops[i].kind == ITS_OPND_ADDR) return insn->ops[i].list;
+    return NULL;
+}
+
 static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *base,
                        its_space space) {
     its_type type = its_operand_type(base);
@@ -364,7 +371,8 @@ static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic
     if (kind == KIND_NONE) return true;
     bool integer = (kind == KIND_INT || kind == KIND_BITS) && its_type_size(type) >= 4 && its_type_size(type) <= 8;
     if (!integer || is_vector(base)) return misfit(v, insn, base, "an integer register as address");
-    if (its_type_size(type) == 4 && !short_address(v, m, space)) return misfit(v, insn, base, "an address of 64 bits");
+    if (its_type_size(type) == 4 && base == first_base(insn) && !short_address(v, m, space))
+        return misfit(v, insn, base, "an address of 64 bits");
     return check_decoration(v, insn, base, type, 0);
 }
 
