@@ -67,10 +67,18 @@ static its_sim_fault_kind check_lane(request *r, uint32_t lane, uint64_t address
     uint8_t space = r->op->space;
     if (space == ITS_SPACE_NONE) {
         switch (address >> ITS_SIM_WINDOW_SHIFT) {
-        case ITS_SIM_WINDOW_SHARED >> ITS_SIM_WINDOW_SHIFT: space = ITS_SPACE_SHARED; break;
-        case ITS_SIM_WINDOW_LOCAL >> ITS_SIM_WINDOW_SHIFT: space = ITS_SPACE_LOCAL; break;
-        case ITS_SIM_WINDOW_PARAM >> ITS_SIM_WINDOW_SHIFT: space = ITS_SPACE_PARAM; break;
-        default: space = ITS_SPACE_GLOBAL; break;
+        case ITS_SIM_WINDOW_SHARED >> ITS_SIM_WINDOW_SHIFT:
+            space = ITS_SPACE_SHARED;
+            break;
+        case ITS_SIM_WINDOW_LOCAL >> ITS_SIM_WINDOW_SHIFT:
+            space = ITS_SPACE_LOCAL;
+            break;
+        case ITS_SIM_WINDOW_PARAM >> ITS_SIM_WINDOW_SHIFT:
+            space = ITS_SPACE_PARAM;
+            break;
+        default:
+            space = ITS_SPACE_GLOBAL;
+            break;
         }
         if (space != ITS_SPACE_GLOBAL) address &= ((uint64_t)1 << ITS_SIM_WINDOW_SHIFT) - 1;
     }

@@ -9,15 +9,17 @@
 static inline uint64_t mul_hi_u64(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * (unsigned __int128)b) >> 64);
 }
-static inline int64_t mul_hi_s64(int64_t a, int64_t b) { return (int64_t)(((__int128)a * (__int128)b) >> 64); }
+static inline int64_t mul_hi_s64(int64_t a, int64_t b) {
+    return (int64_t)(((__int128)a * (__int128)b) >> 64);
+}
 
 static inline int32_t saturate_s32(int64_t x) {
     return (int32_t)(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x);
 }
 
-/* Division by zero gives all ones, a remainder by zero the dividend; the quotient that overflows wraps around. */
+/* Division and remainder by zero give all ones; the quotient that overflows wraps around. */
 #define ITS_UDIV(T, a, b) ((T)((b) == 0 ? (T) ~(T)0 : (T)((a) / ((b) ? (b) : 1))))
-#define ITS_UREM(T, a, b) ((T)((b) == 0 ? (a) : (T)((a) % ((b) ? (b) : 1))))
+#define ITS_UREM(T, a, b) ((T)((b) == 0 ? (T) ~(T)0 : (T)((a) % ((b) ? (b) : 1))))
 
 static inline int64_t div_s64(int64_t a, int64_t b) {
     if (b == 0) return -1;
@@ -25,18 +27,30 @@ static inline int64_t div_s64(int64_t a, int64_t b) {
     return a / b;
 }
 static inline int64_t rem_s64(int64_t a, int64_t b) {
-    if (b == 0) return a;
+    if (b == 0) return -1;
     if (b == -1) return 0;
     return a % b;
 }
 
 /* Shifts: a count at or beyond the width shifts everything out. */
-static inline uint32_t shl_u32(uint32_t a, uint32_t n) { return n > 31 ? 0 : a << (n & 31); }
-static inline uint64_t shl_u64(uint64_t a, uint32_t n) { return n > 63 ? 0 : a << (n & 63); }
-static inline uint32_t shr_u32(uint32_t a, uint32_t n) { return n > 31 ? 0 : a >> (n & 31); }
-static inline uint64_t shr_u64(uint64_t a, uint32_t n) { return n > 63 ? 0 : a >> (n & 63); }
-static inline int32_t shr_s32(int32_t a, uint32_t n) { return a >> (n > 31 ? 31 : n); }
-static inline int64_t shr_s64(int64_t a, uint32_t n) { return a >> (n > 63 ? 63 : n); }
+static inline uint32_t shl_u32(uint32_t a, uint32_t n) {
+    return n > 31 ? 0 : a << (n & 31);
+}
+static inline uint64_t shl_u64(uint64_t a, uint32_t n) {
+    return n > 63 ? 0 : a << (n & 63);
+}
+static inline uint32_t shr_u32(uint32_t a, uint32_t n) {
+    return n > 31 ? 0 : a >> (n & 31);
+}
+static inline uint64_t shr_u64(uint64_t a, uint32_t n) {
+    return n > 63 ? 0 : a >> (n & 63);
+}
+static inline int32_t shr_s32(int32_t a, uint32_t n) {
+    return a >> (n > 31 ? 31 : n);
+}
+static inline int64_t shr_s64(int64_t a, uint32_t n) {
+    return a >> (n > 63 ? 63 : n);
+}
 
 /* shf: the upper (left) or lower (right) word of b:a shifted by n, which is at most 32. */
 static inline uint32_t shf_left(uint32_t a, uint32_t b, uint32_t n) {
@@ -55,8 +69,12 @@ static inline uint32_t brev_u32(uint32_t a) {
 static inline uint64_t brev_u64(uint64_t a) {
     return (uint64_t)brev_u32((uint32_t)a) << 32 | brev_u32((uint32_t)(a >> 32));
 }
-static inline uint32_t clz_u32(uint32_t a) { return a ? (uint32_t)__builtin_clz(a) : 32; }
-static inline uint32_t clz_u64(uint64_t a) { return a ? (uint32_t)__builtin_clzll(a) : 64; }
+static inline uint32_t clz_u32(uint32_t a) {
+    return a ? (uint32_t)__builtin_clz(a) : 32;
+}
+static inline uint32_t clz_u64(uint64_t a) {
+    return a ? (uint32_t)__builtin_clzll(a) : 64;
+}
 
 /* bfind: the position of the highest bit that differs from the sign, or ~0; with `shift`, the distance to the top. */
 static inline uint32_t bfind_bits(uint64_t a, uint32_t width, uint32_t shift) {
@@ -65,11 +83,13 @@ static inline uint32_t bfind_bits(uint64_t a, uint32_t width, uint32_t shift) {
     return shift ? width - 1 - position : position;
 }
 
-/* Bit fields: position and length are the low bytes of their registers. */
+/* Bit fields: of 32-bit forms position and length are the low bytes of their registers, else all of them. */
 static inline uint64_t bfe_bits(uint64_t a, uint32_t position, uint32_t length, uint32_t width, int is_signed) {
-    position &= 0xff;
-    length &= 0xff;
-    uint32_t last = position + length - 1;
+    if (width == 32) {
+        position &= 0xff;
+        length &= 0xff;
+    }
+    uint64_t last = (uint64_t)position + length - 1;
     if (last > width - 1) last = width - 1;
     uint64_t sign = is_signed && length ? (a >> last) & 1 : 0;
     uint64_t field = position >= width || length == 0 ? 0 : a >> position;
@@ -79,8 +99,10 @@ static inline uint64_t bfe_bits(uint64_t a, uint32_t position, uint32_t length, 
     return field;
 }
 static inline uint64_t bfi_bits(uint64_t a, uint64_t b, uint32_t position, uint32_t length, uint32_t width) {
-    position &= 0xff;
-    length &= 0xff;
+    if (width == 32) {
+        position &= 0xff;
+        length &= 0xff;
+    }
     if (position >= width || length == 0) return b;
     uint64_t ones = length >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << length) - 1;
     return (b & ~(ones << position)) | ((a & ones) << position);
@@ -105,6 +127,7 @@ static inline uint32_t szext_bits(uint32_t a, uint32_t n, int wrap, int is_signe
 /* fns: the position of the n-th set bit of mask from base upwards (n > 0) or downwards (n < 0); n = 0: base itself. */
 static inline uint32_t fns_bits(uint32_t mask, uint32_t base, int32_t n) {
     if (base > 31) return 0xffffffffu;
+    if (n == INT32_MIN) return 0; /* what a GPU makes of a number that has no absolute value */
     if (n == 0) return (mask >> base) & 1 ? base : 0xffffffffu;
     int32_t step = n > 0 ? 1 : -1;
     int64_t count = 0;
@@ -167,8 +190,12 @@ static inline uint32_t lop3_bits(uint32_t a, uint32_t b, uint32_t c, uint32_t ta
 
 /* Two 16-bit values in a word. */
 #define ITS_X2(lo, hi) ((uint32_t)(uint16_t)(lo) | (uint32_t)(uint16_t)(hi) << 16)
-static inline uint16_t lo16(uint32_t x) { return (uint16_t)x; }
-static inline uint16_t hi16(uint32_t x) { return (uint16_t)(x >> 16); }
+static inline uint16_t lo16(uint32_t x) {
+    return (uint16_t)x;
+}
+static inline uint16_t hi16(uint32_t x) {
+    return (uint16_t)(x >> 16);
+}
 #define ITS_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define ITS_MAX(a, b) ((a) > (b) ? (a) : (b))
 

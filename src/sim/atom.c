@@ -16,70 +16,111 @@ static uint32_t add_f32(uint32_t a, uint32_t b, bool flush) {
     return bits_f32(ftz_f32(flush_f32(x) + flush_f32(y)));
 }
 
+/* A NaN is handed on as it is, a signalling one too. */
+static uint64_t add_f64(uint64_t a, uint64_t b) {
+    double x = f64_bits(a), y = f64_bits(b), r = x + y;
+    if (r == r) return bits_f64(r);
+    return y != y ? b : x != x ? a : ITS_NAN_F64;
+}
+
 static uint32_t each_half(uint32_t a, uint32_t b, uint16_t (*f)(uint16_t, uint16_t)) {
     return ITS_X2(f(lo16(a), lo16(b)), f(hi16(a), hi16(b)));
 }
 
 static uint64_t add(its_type type, uint64_t a, uint64_t b, bool flush) {
     switch (type) {
-    case ITS_TYPE_F32: return add_f32((uint32_t)a, (uint32_t)b, flush);
-    case ITS_TYPE_F64: return bits_f64(canon_f64(f64_bits(a) + f64_bits(b)));
-    case ITS_TYPE_F16: return f16_add((uint16_t)a, (uint16_t)b);
-    case ITS_TYPE_BF16: return bf16_add((uint16_t)a, (uint16_t)b);
-    case ITS_TYPE_F16X2: return each_half((uint32_t)a, (uint32_t)b, f16_add);
-    case ITS_TYPE_BF16X2: return each_half((uint32_t)a, (uint32_t)b, bf16_add);
-    default: return a + b;
+    case ITS_TYPE_F32:
+        return add_f32((uint32_t)a, (uint32_t)b, flush);
+    case ITS_TYPE_F64:
+        return add_f64(a, b);
+    case ITS_TYPE_F16:
+        return f16_add((uint16_t)a, (uint16_t)b);
+    case ITS_TYPE_BF16:
+        return bf16_add((uint16_t)a, (uint16_t)b);
+    case ITS_TYPE_F16X2:
+        return each_half((uint32_t)a, (uint32_t)b, f16_add);
+    case ITS_TYPE_BF16X2:
+        return each_half((uint32_t)a, (uint32_t)b, bf16_add);
+    default:
+        return a + b;
     }
 }
 
 static bool less(its_type type, uint64_t a, uint64_t b) {
     switch (type) {
-    case ITS_TYPE_S32: return (int32_t)a < (int32_t)b;
-    case ITS_TYPE_S64: return (int64_t)a < (int64_t)b;
-    default: return a < b;
+    case ITS_TYPE_S32:
+        return (int32_t)a < (int32_t)b;
+    case ITS_TYPE_S64:
+        return (int64_t)a < (int64_t)b;
+    default:
+        return a < b;
     }
 }
 
-static uint16_t f16_min(uint16_t a, uint16_t b) { return f16_min_max(a, b, 0); }
-static uint16_t f16_max(uint16_t a, uint16_t b) { return f16_min_max(a, b, ITS_MAX_OF); }
-static uint16_t bf16_min(uint16_t a, uint16_t b) { return bf16_min_max(a, b, 0); }
-static uint16_t bf16_max(uint16_t a, uint16_t b) { return bf16_min_max(a, b, ITS_MAX_OF); }
+static uint16_t f16_min(uint16_t a, uint16_t b) {
+    return f16_min_max(a, b, 0);
+}
+static uint16_t f16_max(uint16_t a, uint16_t b) {
+    return f16_min_max(a, b, ITS_MAX_OF);
+}
+static uint16_t bf16_min(uint16_t a, uint16_t b) {
+    return bf16_min_max(a, b, 0);
+}
+static uint16_t bf16_max(uint16_t a, uint16_t b) {
+    return bf16_min_max(a, b, ITS_MAX_OF);
+}
 
 static uint64_t min_max(its_type type, uint64_t a, uint64_t b, bool max) {
     switch (type) {
-    case ITS_TYPE_F16: return (max ? f16_max : f16_min)((uint16_t)a, (uint16_t)b);
-    case ITS_TYPE_BF16: return (max ? bf16_max : bf16_min)((uint16_t)a, (uint16_t)b);
-    case ITS_TYPE_F16X2: return each_half((uint32_t)a, (uint32_t)b, max ? f16_max : f16_min);
-    case ITS_TYPE_BF16X2: return each_half((uint32_t)a, (uint32_t)b, max ? bf16_max : bf16_min);
-    default: return less(type, a, b) != max ? a : b;
+    case ITS_TYPE_F16:
+        return (max ? f16_max : f16_min)((uint16_t)a, (uint16_t)b);
+    case ITS_TYPE_BF16:
+        return (max ? bf16_max : bf16_min)((uint16_t)a, (uint16_t)b);
+    case ITS_TYPE_F16X2:
+        return each_half((uint32_t)a, (uint32_t)b, max ? f16_max : f16_min);
+    case ITS_TYPE_BF16X2:
+        return each_half((uint32_t)a, (uint32_t)b, max ? bf16_max : bf16_min);
+    default:
+        return less(type, a, b) != max ? a : b;
     }
 }
 
 static uint64_t result_of(const its_sim_op *op, uint64_t old, uint64_t b, uint64_t c, bool flush) {
     its_type type = (its_type)op->type;
     switch ((its_sim_atomic)op->mode) {
-    case ITS_ATOM_ADD: return add(type, old, b, flush);
-    case ITS_ATOM_MIN: return min_max(type, old, b, false);
-    case ITS_ATOM_MAX: return min_max(type, old, b, true);
-    case ITS_ATOM_AND: return old & b;
-    case ITS_ATOM_OR: return old | b;
-    case ITS_ATOM_XOR: return old ^ b;
-    case ITS_ATOM_CAS: return old == b ? c : old;
-    case ITS_ATOM_INC: return old >= b ? 0 : old + 1;
-    case ITS_ATOM_DEC: return old == 0 || old > b ? b : old - 1;
-    default: return b;
+    case ITS_ATOM_ADD:
+        return add(type, old, b, flush);
+    case ITS_ATOM_MIN:
+        return min_max(type, old, b, false);
+    case ITS_ATOM_MAX:
+        return min_max(type, old, b, true);
+    case ITS_ATOM_AND:
+        return old & b;
+    case ITS_ATOM_OR:
+        return old | b;
+    case ITS_ATOM_XOR:
+        return old ^ b;
+    case ITS_ATOM_CAS:
+        return old == b ? c : old;
+    case ITS_ATOM_INC:
+        return old >= b ? 0 : old + 1;
+    case ITS_ATOM_DEC:
+        return old == 0 || old > b ? b : old - 1;
+    default:
+        return b;
     }
 }
 
 /* What one lane does to memory of type T; the old value. */
-#define ITS_DEFINE_ATOM(T)                                                                                             \
-    static uint64_t atom_##T(its_sim_exec *x, const its_sim_op *op, char *pointer, uint64_t b, uint64_t c, bool flush) { \
-        T *at = (T *)(void *)pointer;                                                                                  \
-        T old = __atomic_load_n(at, __ATOMIC_SEQ_CST), new;                                                            \
-        do new = (T)result_of(op, old, b, c, flush);                                                                   \
-        while (!__atomic_compare_exchange_n(at, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                \
-        if (new != old) x->frag->wrote = true;                                                                         \
-        return old;                                                                                                    \
+#define ITS_DEFINE_ATOM(T)                                                                                 \
+    static uint64_t atom_##T(its_sim_exec *x, const its_sim_op *op, char *pointer, uint64_t b, uint64_t c, \
+                             bool flush) {                                                                 \
+        T *at = (T *)(void *)pointer;                                                                      \
+        T old = __atomic_load_n(at, __ATOMIC_SEQ_CST), new;                                                \
+        do new = (T)result_of(op, old, b, c, flush);                                                       \
+        while (!__atomic_compare_exchange_n(at, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));    \
+        if (new != old) x->frag->wrote = true;                                                             \
+        return old;                                                                                        \
     }
 ITS_DEFINE_ATOM(u16)
 ITS_DEFINE_ATOM(u32)
@@ -95,9 +136,12 @@ static uint64_t source(const its_sim_exec *x, uint32_t offset, uint32_t size, ui
 
 static void set_old(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint64_t old) {
     char *reg = x->regs + op->dst;
-    if (op->size == 2) ((u16 *)(void *)reg)[lane] = (uint16_t)old;
-    else if (op->size == 4) ((u32 *)(void *)reg)[lane] = (uint32_t)old;
-    else ((u64 *)(void *)reg)[lane] = old;
+    if (op->size == 2)
+        ((u16 *)(void *)reg)[lane] = (uint16_t)old;
+    else if (op->size == 4)
+        ((u32 *)(void *)reg)[lane] = (uint32_t)old;
+    else
+        ((u64 *)(void *)reg)[lane] = old;
 }
 
 static void atom_lane(its_sim_exec *x, const its_sim_op *op, uint32_t lane, char *pointer, bool global) {
@@ -131,8 +175,10 @@ its_sim_verdict its_sim_act_ATOM(its_sim_exec *x, const its_sim_op *op, uint32_t
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         char *pointer = access.pointer[lane];
-        if (op->size == 16) atom_wide(x, op, lane, pointer);
-        else atom_lane(x, op, lane, pointer, (uint64_t)(uintptr_t)pointer == access.address[lane]);
+        if (op->size == 16)
+            atom_wide(x, op, lane, pointer);
+        else
+            atom_lane(x, op, lane, pointer, (uint64_t)(uintptr_t)pointer == access.address[lane]);
     }
     return ITS_SIM_NEXT;
 }

@@ -1,9 +1,9 @@
 /*
  * CTA barriers: 16 of them, each counts threads.
  *
- * Without a count, a barrier is complete when every thread of the CTA that has not exited has arrived. With one, arrivals
- * are counted; a warp's threads that have exited, or never were, count with the first of its lanes that arrives, since
- * hardware counts whole warps.
+ * Without a count, a barrier is complete when every thread of the CTA that has not exited has arrived. With one,
+ * arrivals are counted; a warp's threads that have exited, or never were, count with the first of its lanes that
+ * arrives, since hardware counts whole warps.
  */
 #include "sim/exec.h"
 #include "sim/modes.h"

@@ -177,9 +177,12 @@ static void put_conversion(lane_call *c, const conversion *v, const char *length
     int precision = v->precision > 200 ? 200 : v->precision;
     snprintf(format, sizeof(format), "%%%s*.*%s%c", v->flags, length, v->letter);
     int size;
-    if (strchr("fFeEgGaA", v->letter)) size = snprintf(text, sizeof(text), format, width, precision, real);
-    else if (v->letter == 'c') size = snprintf(text, sizeof(text), "%*c", width, (int)bits);
-    else size = snprintf(text, sizeof(text), format, width, precision, (long long)bits);
+    if (strchr("fFeEgGaA", v->letter))
+        size = snprintf(text, sizeof(text), format, width, precision, real);
+    else if (v->letter == 'c')
+        size = snprintf(text, sizeof(text), "%*c", width, (int)bits);
+    else
+        size = snprintf(text, sizeof(text), format, width, precision, (long long)bits);
     if (size > 0) put(c, text, (size_t)size < sizeof(text) ? (size_t)size : sizeof(text) - 1);
 }
 
@@ -203,25 +206,36 @@ static void put_text_conversion(lane_call *c, const conversion *v, uint64_t addr
 
 static void convert(lane_call *c, const conversion *v, uint64_t *args, const char *whole, size_t whole_size) {
     switch (v->letter) {
-    case '%': put(c, "%", 1); return;
+    case '%':
+        put(c, "%", 1);
+        return;
     case 'd':
     case 'i':
-        put_conversion(c, v, "ll", v->longs ? next_argument(c, args, 8) : (uint64_t)(int64_t)(int32_t)next_argument(c, args, 4));
+        put_conversion(c, v, "ll",
+                       v->longs ? next_argument(c, args, 8) : (uint64_t)(int64_t)(int32_t)next_argument(c, args, 4));
         return;
     case 'u':
     case 'x':
     case 'X':
-    case 'o': put_conversion(c, v, "ll", next_argument(c, args, v->longs ? 8 : 4)); return;
-    case 'c': put_conversion(c, v, "", next_argument(c, args, 4)); return;
+    case 'o':
+        put_conversion(c, v, "ll", next_argument(c, args, v->longs ? 8 : 4));
+        return;
+    case 'c':
+        put_conversion(c, v, "", next_argument(c, args, 4));
+        return;
     case 'p': {
         conversion hex = {.flags = "#", .width = v->width, .precision = -1, .letter = 'x'};
         put_conversion(c, &hex, "ll", next_argument(c, args, 8));
         return;
     }
-    case 's': put_text_conversion(c, v, next_argument(c, args, 8)); return;
+    case 's':
+        put_text_conversion(c, v, next_argument(c, args, 8));
+        return;
     default:
-        if (v->letter && strchr("fFeEgGaA", v->letter)) put_conversion(c, v, "", next_argument(c, args, 8));
-        else put(c, whole, whole_size); /* as it stands, which is what the GPU's printf does */
+        if (v->letter && strchr("fFeEgGaA", v->letter))
+            put_conversion(c, v, "", next_argument(c, args, 8));
+        else
+            put(c, whole, whole_size); /* as it stands, which is what the GPU's printf does */
     }
 }
 
@@ -310,10 +324,18 @@ its_sim_verdict its_sim_builtin_call(its_sim_exec *x, const its_sim_op *op, cons
     for (uint32_t left = mask; left; left &= left - 1) {
         lane_call c = {.x = x, .op = op, .call = call, .lane = (uint32_t)__builtin_ctz(left)};
         switch (call->kind) {
-        case ITS_SIM_CALL_PRINT: print(&c); break;
-        case ITS_SIM_CALL_ASSERT: assertion(&c); break;
-        case ITS_SIM_CALL_MALLOC: allocate(&c); break;
-        default: release(&c); break;
+        case ITS_SIM_CALL_PRINT:
+            print(&c);
+            break;
+        case ITS_SIM_CALL_ASSERT:
+            assertion(&c);
+            break;
+        case ITS_SIM_CALL_MALLOC:
+            allocate(&c);
+            break;
+        default:
+            release(&c);
+            break;
         }
         if (c.failed) return ITS_SIM_STOP;
     }

@@ -15,53 +15,86 @@ uint64_t its_sim_sreg_value(const its_sim_warp *warp, its_sim_sreg sreg, uint32_
     const its_sim_machine *machine = grid->program->machine;
     uint32_t thread = warp->index * ITS_LANES + lane;
     switch (sreg) {
-    case ITS_SIM_SREG_TID_X: return thread % grid->block[0];
-    case ITS_SIM_SREG_TID_Y: return thread / grid->block[0] % grid->block[1];
-    case ITS_SIM_SREG_TID_Z: return thread / grid->block[0] / grid->block[1];
-    case ITS_SIM_SREG_NTID_X: return grid->block[0];
-    case ITS_SIM_SREG_NTID_Y: return grid->block[1];
-    case ITS_SIM_SREG_NTID_Z: return grid->block[2];
+    case ITS_SIM_SREG_TID_X:
+        return thread % grid->block[0];
+    case ITS_SIM_SREG_TID_Y:
+        return thread / grid->block[0] % grid->block[1];
+    case ITS_SIM_SREG_TID_Z:
+        return thread / grid->block[0] / grid->block[1];
+    case ITS_SIM_SREG_NTID_X:
+        return grid->block[0];
+    case ITS_SIM_SREG_NTID_Y:
+        return grid->block[1];
+    case ITS_SIM_SREG_NTID_Z:
+        return grid->block[2];
     case ITS_SIM_SREG_CTAID_X:
-    case ITS_SIM_SREG_CLUSTERID_X: return cta->id[0];
+    case ITS_SIM_SREG_CLUSTERID_X:
+        return cta->id[0];
     case ITS_SIM_SREG_CTAID_Y:
-    case ITS_SIM_SREG_CLUSTERID_Y: return cta->id[1];
+    case ITS_SIM_SREG_CLUSTERID_Y:
+        return cta->id[1];
     case ITS_SIM_SREG_CTAID_Z:
-    case ITS_SIM_SREG_CLUSTERID_Z: return cta->id[2];
+    case ITS_SIM_SREG_CLUSTERID_Z:
+        return cta->id[2];
     case ITS_SIM_SREG_NCTAID_X:
-    case ITS_SIM_SREG_NCLUSTERID_X: return grid->dim[0];
+    case ITS_SIM_SREG_NCLUSTERID_X:
+        return grid->dim[0];
     case ITS_SIM_SREG_NCTAID_Y:
-    case ITS_SIM_SREG_NCLUSTERID_Y: return grid->dim[1];
+    case ITS_SIM_SREG_NCLUSTERID_Y:
+        return grid->dim[1];
     case ITS_SIM_SREG_NCTAID_Z:
-    case ITS_SIM_SREG_NCLUSTERID_Z: return grid->dim[2];
+    case ITS_SIM_SREG_NCLUSTERID_Z:
+        return grid->dim[2];
     case ITS_SIM_SREG_CLUSTER_NCTAID_X:
     case ITS_SIM_SREG_CLUSTER_NCTAID_Y:
     case ITS_SIM_SREG_CLUSTER_NCTAID_Z:
-    case ITS_SIM_SREG_CLUSTER_NCTARANK: return 1;
-    case ITS_SIM_SREG_LANEID: return lane;
-    case ITS_SIM_SREG_WARPID: return warp->index;
-    case ITS_SIM_SREG_NWARPID: return 64;
-    case ITS_SIM_SREG_SMID: return cta->slot % machine->multiprocessors;
-    case ITS_SIM_SREG_NSMID: return machine->multiprocessors;
-    case ITS_SIM_SREG_GRIDID: return grid->id;
-    case ITS_SIM_SREG_LANEMASK_EQ: return 1u << lane;
-    case ITS_SIM_SREG_LANEMASK_LE: return ITS_FULL >> (31 - lane);
-    case ITS_SIM_SREG_LANEMASK_LT: return (1u << lane) - 1;
-    case ITS_SIM_SREG_LANEMASK_GE: return ITS_FULL << lane;
-    case ITS_SIM_SREG_LANEMASK_GT: return ITS_FULL << lane << 1;
-    case ITS_SIM_SREG_TOTAL_SMEM_SIZE: return grid->shared_size;
-    case ITS_SIM_SREG_AGGR_SMEM_SIZE: return grid->shared_size + ITS_SIM_SHARED_BEGIN;
-    case ITS_SIM_SREG_DYNAMIC_SMEM_SIZE: return grid->dynamic_shared;
+    case ITS_SIM_SREG_CLUSTER_NCTARANK:
+        return 1;
+    case ITS_SIM_SREG_LANEID:
+        return lane;
+    case ITS_SIM_SREG_WARPID:
+        return warp->index;
+    case ITS_SIM_SREG_NWARPID:
+        return 64;
+    case ITS_SIM_SREG_SMID:
+        return cta->slot % machine->multiprocessors;
+    case ITS_SIM_SREG_NSMID:
+        return machine->multiprocessors;
+    case ITS_SIM_SREG_GRIDID:
+        return grid->id;
+    case ITS_SIM_SREG_LANEMASK_EQ:
+        return 1u << lane;
+    case ITS_SIM_SREG_LANEMASK_LE:
+        return ITS_FULL >> (31 - lane);
+    case ITS_SIM_SREG_LANEMASK_LT:
+        return (1u << lane) - 1;
+    case ITS_SIM_SREG_LANEMASK_GE:
+        return ITS_FULL << lane;
+    case ITS_SIM_SREG_LANEMASK_GT:
+        return ITS_FULL << lane << 1;
+    case ITS_SIM_SREG_TOTAL_SMEM_SIZE:
+        return grid->shared_size;
+    case ITS_SIM_SREG_AGGR_SMEM_SIZE:
+        return grid->shared_size + ITS_SIM_SHARED_BEGIN;
+    case ITS_SIM_SREG_DYNAMIC_SMEM_SIZE:
+        return grid->dynamic_shared;
     case ITS_SIM_SREG_RESERVED_SMEM_CAP:
-    case ITS_SIM_SREG_RESERVED_SMEM_END: return ITS_SIM_SHARED_BEGIN;
-    default: return 0;
+    case ITS_SIM_SREG_RESERVED_SMEM_END:
+        return ITS_SIM_SHARED_BEGIN;
+    default:
+        return 0;
     }
 }
 
 static void set_lane(char *reg, uint32_t lane, uint32_t size, uint64_t value) {
-    if (size == 2) ((u16 *)(void *)reg)[lane] = (uint16_t)value;
-    else if (size == 4) ((u32 *)(void *)reg)[lane] = (uint32_t)value;
-    else if (size == 8) ((u64 *)(void *)reg)[lane] = value;
-    else ((b128 *)(void *)reg)[lane] = (b128){value, 0};
+    if (size == 2)
+        ((u16 *)(void *)reg)[lane] = (uint16_t)value;
+    else if (size == 4)
+        ((u32 *)(void *)reg)[lane] = (uint32_t)value;
+    else if (size == 8)
+        ((u64 *)(void *)reg)[lane] = value;
+    else
+        ((b128 *)(void *)reg)[lane] = (b128){value, 0};
 }
 
 void its_sim_frame_enter(const its_sim_warp *warp, const its_sim_func *func, char *regs, uint32_t local,
@@ -114,20 +147,28 @@ typedef struct frame {
 static void slot_read(const its_sim_warp *warp, frame f, const its_sim_slot *slot, uint32_t lane, void *value,
                       uint32_t size) {
     const char *reg = warp->regs + f.base + slot->offset;
-    if (!slot->in_reg) memcpy(value, warp->local + (size_t)lane * warp->cta->grid->local_size + f.local + slot->offset, size);
-    else if (slot->size == 0) *(char *)value = (char)(its_sim_pred(reg, 0) >> lane & 1);
-    else memcpy(value, reg + (size_t)lane * slot->size, size);
+    if (!slot->in_reg)
+        memcpy(value, warp->local + (size_t)lane * warp->cta->grid->local_size + f.local + slot->offset, size);
+    else if (slot->size == 0)
+        *(char *)value = (char)(its_sim_pred(reg, 0) >> lane & 1);
+    else
+        memcpy(value, reg + (size_t)lane * slot->size, size);
 }
 
 static void slot_write(its_sim_warp *warp, frame f, const its_sim_slot *slot, uint32_t lane, const void *value,
                        uint32_t size) {
     char *reg = warp->regs + f.base + slot->offset;
-    if (!slot->in_reg) memcpy(warp->local + (size_t)lane * warp->cta->grid->local_size + f.local + slot->offset, value, size);
-    else if (slot->size == 0) its_sim_set_pred(reg, 0, *(const char *)value ? ITS_FULL : 0, 1u << lane);
-    else memcpy(reg + (size_t)lane * slot->size, value, size);
+    if (!slot->in_reg)
+        memcpy(warp->local + (size_t)lane * warp->cta->grid->local_size + f.local + slot->offset, value, size);
+    else if (slot->size == 0)
+        its_sim_set_pred(reg, 0, *(const char *)value ? ITS_FULL : 0, 1u << lane);
+    else
+        memcpy(reg + (size_t)lane * slot->size, value, size);
 }
 
-static uint32_t slot_bytes(const its_sim_slot *slot) { return slot->size ? slot->size : 1; }
+static uint32_t slot_bytes(const its_sim_slot *slot) {
+    return slot->size ? slot->size : 1;
+}
 
 static void pass(its_sim_warp *warp, uint32_t mask, frame from, const its_sim_slot *source, frame to,
                  const its_sim_slot *target) {
@@ -195,8 +236,7 @@ static its_sim_verdict enter(its_sim_exec *x, const its_sim_op *op, const its_si
         back->local[lane] = from.local;
     }
     its_sim_frame_enter(warp, callee, warp->regs + to.base, to.local, frag->mask);
-    for (uint32_t i = 0; i < call->n_args; i++)
-        pass(warp, frag->mask, from, &call->args[i], to, &callee->params[i]);
+    for (uint32_t i = 0; i < call->n_args; i++) pass(warp, frag->mask, from, &call->args[i], to, &callee->params[i]);
     frag->depth++;
     frag->base = to.base;
     frag->local = to.local;

@@ -2,8 +2,8 @@
  * Operations in which lanes of a warp take part together: shuffles, votes, matches, reductions and warp barriers.
  *
  * Each names its lanes in a member mask and waits for all of them that have not exited. Lanes of one fragment may name
- * different groups; then the fragment is taken apart. A group that is complete in one fragment does the operation at once;
- * otherwise its lanes wait as fragments of their own, and are joined when the last of them comes.
+ * different groups; then the fragment is taken apart. A group that is complete in one fragment does the operation at
+ * once; otherwise its lanes wait as fragments of their own, and are joined when the last of them comes.
  */
 #include "sim/exec.h"
 #include "sim/modes.h"
@@ -17,8 +17,8 @@ static uint32_t ready_lanes(const u32 *members, uint32_t mask, uint32_t *member)
 }
 
 /*
- * True if the lanes of the running fragment are all that the operation waits for. Otherwise `*verdict` says how to go on;
- * the operation is then run again once its lanes are together.
+ * True if the lanes of the running fragment are all that the operation waits for. Otherwise `*verdict` says how to go
+ * on; the operation is then run again once its lanes are together.
  */
 static bool together(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_verdict *verdict) {
     its_sim_frag *frag = x->frag;
@@ -111,7 +111,9 @@ static bool shuffle_source(unsigned mode, uint32_t lane, uint32_t b, uint32_t c,
         *source = lane - b;
         inside = (int32_t)*source >= (int32_t)highest;
     } else {
-        *source = mode == ITS_SHUFFLE_DOWN ? lane + b : mode == ITS_SHUFFLE_BUTTERFLY ? lane ^ b : lowest | (b & ~segment);
+        *source = mode == ITS_SHUFFLE_DOWN        ? lane + b
+                  : mode == ITS_SHUFFLE_BUTTERFLY ? lane ^ b
+                                                  : lowest | (b & ~segment);
         inside = (int32_t)*source <= (int32_t)highest;
     }
     if (!inside) *source = lane;
@@ -148,10 +150,18 @@ its_sim_verdict its_sim_act_VOTE(its_sim_exec *x, const its_sim_op *op, uint32_t
     uint32_t yes = (its_sim_pred(x->regs, op->a) ^ (op->imm ? ITS_FULL : 0)) & mask;
     bool result = false;
     switch (op->mode) {
-    case ITS_VOTE_ALL: result = yes == mask; break;
-    case ITS_VOTE_ANY: result = yes != 0; break;
-    case ITS_VOTE_UNIFORM: result = yes == mask || yes == 0; break;
-    default: set_all(x->regs + op->dst, mask, yes); return ITS_SIM_NEXT;
+    case ITS_VOTE_ALL:
+        result = yes == mask;
+        break;
+    case ITS_VOTE_ANY:
+        result = yes != 0;
+        break;
+    case ITS_VOTE_UNIFORM:
+        result = yes == mask || yes == 0;
+        break;
+    default:
+        set_all(x->regs + op->dst, mask, yes);
+        return ITS_SIM_NEXT;
     }
     its_sim_set_pred(x->regs, op->dst, result ? ITS_FULL : 0, mask);
     return ITS_SIM_NEXT;
@@ -188,12 +198,18 @@ its_sim_verdict its_sim_act_MATCH(its_sim_exec *x, const its_sim_op *op, uint32_
 static uint32_t redux(unsigned mode, bool is_signed, uint32_t a, uint32_t b) {
     bool less = is_signed ? (int32_t)a < (int32_t)b : a < b;
     switch (mode) {
-    case ITS_REDUX_ADD: return a + b;
-    case ITS_REDUX_MIN: return less ? a : b;
-    case ITS_REDUX_MAX: return less ? b : a;
-    case ITS_REDUX_AND: return a & b;
-    case ITS_REDUX_OR: return a | b;
-    default: return a ^ b;
+    case ITS_REDUX_ADD:
+        return a + b;
+    case ITS_REDUX_MIN:
+        return less ? a : b;
+    case ITS_REDUX_MAX:
+        return less ? b : a;
+    case ITS_REDUX_AND:
+        return a & b;
+    case ITS_REDUX_OR:
+        return a | b;
+    default:
+        return a ^ b;
     }
 }
 

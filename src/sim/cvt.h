@@ -35,12 +35,12 @@ typedef enum its_sim_rounding {
 } its_sim_rounding;
 
 enum { /* flags */
-    ITS_CVT_FTZ_IN = 1 << 0,
-    ITS_CVT_FTZ_OUT = 1 << 1,
-    ITS_CVT_SAT = 1 << 2,       /* integers: to the range; floating point: to [0, 1] */
-    ITS_CVT_SATFINITE = 1 << 3, /* to the largest finite number */
-    ITS_CVT_RELU = 1 << 4,
-    ITS_CVT_INTEGRAL = 1 << 5 /* floating point to an integral value of the same format */
+       ITS_CVT_FTZ_IN = 1 << 0,
+       ITS_CVT_FTZ_OUT = 1 << 1,
+       ITS_CVT_SAT = 1 << 2,       /* integers: to the range; floating point: to [0, 1] */
+       ITS_CVT_SATFINITE = 1 << 3, /* to the largest finite number */
+       ITS_CVT_RELU = 1 << 4,
+       ITS_CVT_INTEGRAL = 1 << 5 /* floating point to an integral value of the same format */
 };
 
 typedef struct its_sim_cvt {

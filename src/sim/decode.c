@@ -35,15 +35,27 @@ void its_sim_refuse_form(its_sim_decoder *d) {
 void its_sim_decode_none(its_sim_decoder *d) {
     its_sim_refuse(d, NULL, "the simulator doesn't have the instruction '%s'", d->insn->name->text);
 }
-void its_sim_decode_cluster(its_sim_decoder *d) { its_sim_decode_none(d); }
-void its_sim_decode_copy(its_sim_decoder *d) { its_sim_decode_none(d); }
-void its_sim_decode_mbarrier(its_sim_decoder *d) { its_sim_decode_none(d); }
-void its_sim_decode_matrix(its_sim_decoder *d) { its_sim_decode_none(d); }
-void its_sim_decode_stack(its_sim_decoder *d) { its_sim_decode_none(d); }
+void its_sim_decode_cluster(its_sim_decoder *d) {
+    its_sim_decode_none(d);
+}
+void its_sim_decode_copy(its_sim_decoder *d) {
+    its_sim_decode_none(d);
+}
+void its_sim_decode_mbarrier(its_sim_decoder *d) {
+    its_sim_decode_none(d);
+}
+void its_sim_decode_matrix(its_sim_decoder *d) {
+    its_sim_decode_none(d);
+}
+void its_sim_decode_stack(its_sim_decoder *d) {
+    its_sim_decode_none(d);
+}
 
 /* -- modifiers ----------------------------------------------------------------------------------------------------- */
 
-static void tick(its_sim_decoder *d, its_mod mod) { d->ticked[(unsigned)mod / 64] |= (uint64_t)1 << ((unsigned)mod % 64); }
+static void tick(its_sim_decoder *d, its_mod mod) {
+    d->ticked[(unsigned)mod / 64] |= (uint64_t)1 << ((unsigned)mod % 64);
+}
 
 bool its_sim_has(its_sim_decoder *d, its_mod mod) {
     tick(d, mod);
@@ -55,7 +67,9 @@ void its_sim_tick_class(its_sim_decoder *d, its_mod_class class) {
         if (its_mod_class_of((its_mod)d->m->mods[i]) == class) tick(d, (its_mod)d->m->mods[i]);
 }
 
-void its_sim_tick_all(its_sim_decoder *d) { memset(d->ticked, 0xff, sizeof(d->ticked)); }
+void its_sim_tick_all(its_sim_decoder *d) {
+    memset(d->ticked, 0xff, sizeof(d->ticked));
+}
 
 its_mod its_sim_type_mod(its_sim_decoder *d, unsigned index) {
     if (index >= d->m->n_types || index >= ITS_MNEMONIC_TYPES) return ITS_MOD_UNKNOWN;
@@ -137,8 +151,10 @@ uint32_t its_sim_const_of(its_sim_decoder *d, uint8_t kind, uint64_t value, uint
 }
 
 uint32_t its_sim_const_bits(its_sim_decoder *d, uint64_t bits, uint32_t size) {
-    if (size == 0) bits = bits != 0;
-    else if (size < 8) bits &= ((uint64_t)1 << (8 * size)) - 1;
+    if (size == 0)
+        bits = bits != 0;
+    else if (size < 8)
+        bits &= ((uint64_t)1 << (8 * size)) - 1;
     return its_sim_const_of(d, ITS_SIM_CONST_BITS, bits, size);
 }
 
@@ -246,8 +262,13 @@ static void decode_insn(its_sim_decoder *d, const its_insn *insn) {
 }
 
 static void decode_loc(its_sim_decoder *d, const its_loc *loc) {
-    its_sim_loc copy = {.file = loc->file, .line = loc->line, .column = loc->column, .inlined = loc->inlined,
-                        .at_file = loc->at_file, .at_line = loc->at_line, .at_column = loc->at_column};
+    its_sim_loc copy = {.file = loc->file,
+                        .line = loc->line,
+                        .column = loc->column,
+                        .inlined = loc->inlined,
+                        .at_file = loc->at_file,
+                        .at_line = loc->at_line,
+                        .at_column = loc->at_column};
     ITS_PUSH(d->arena, &d->program->locs, copy);
     d->loc = (uint32_t)d->program->locs.count;
 }
@@ -265,17 +286,22 @@ static void place_on_stack(its_sim_decoder *d, its_symbol *symbol) {
 
 static void decode_node(its_sim_decoder *d, const its_node *node) {
     switch (node->kind) {
-    case ITS_NODE_INSN: decode_insn(d, (const its_insn *)node); break;
+    case ITS_NODE_INSN:
+        decode_insn(d, (const its_insn *)node);
+        break;
     case ITS_NODE_LABEL:
         d->labels[((const its_decl *)node)->symbol->id] = (uint32_t)d->ops.count + 1 - d->func->first;
         break;
-    case ITS_NODE_LOC: decode_loc(d, (const its_loc *)node); break;
+    case ITS_NODE_LOC:
+        decode_loc(d, (const its_loc *)node);
+        break;
     case ITS_NODE_VAR: {
         its_symbol *symbol = ((const its_var *)node)->symbol;
         if (symbol->space == ITS_SPACE_LOCAL || symbol->space == ITS_SPACE_PARAM) place_on_stack(d, symbol);
         break;
     }
-    default: break;
+    default:
+        break;
     }
 }
 

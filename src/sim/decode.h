@@ -1,10 +1,11 @@
 /*
- * Decoding: from instructions to operations. One file per group of instructions, decode_GROUP.c, named in the `sim` column
- * of ptx_ops.def.
+ * Decoding: from instructions to operations. One file per group of instructions, decode_GROUP.c, named in the `sim`
+ * column of ptx_ops.def.
  *
- * A decoder takes what it knows out of the instruction with the functions below and emits operations. Every modifier that
- * it asks for is ticked off; what is left at the end was not understood, and the instruction is refused: a modifier is
- * never passed over in silence. The first refusal of an instruction counts; everything after it has no effect.
+ * A decoder takes what it knows out of the instruction with the functions below and emits operations. Every modifier
+ * that it asks for is ticked off; what is left at the end was not understood, and the instruction is refused: a
+ * modifier is never passed over in silence. The first refusal of an instruction counts; everything after it has no
+ * effect.
  */
 #ifndef ITS_SIM_DECODE_H
 #define ITS_SIM_DECODE_H
@@ -46,9 +47,9 @@ typedef struct its_sim_decoder {
     ITS_VEC(its_sim_const) consts;
     uint32_t *const_slots; /* hash table: index in consts + 1 */
     uint32_t const_capacity;
-    uint32_t frame;                 /* bytes so far */
-    uint32_t pred_next, pred_end;   /* room for predicates */
-    uint32_t stack;                 /* bytes of .local and .param variables */
+    uint32_t frame;               /* bytes so far */
+    uint32_t pred_next, pred_end; /* room for predicates */
+    uint32_t stack;               /* bytes of .local and .param variables */
     ITS_VEC(uint32_t) callees;
     ITS_VEC(uint32_t) shared;
     its_sim_op dummy; /* what a refused instruction emits into */
@@ -129,7 +130,8 @@ bool its_sim_is_half(its_type type);
 bool its_sim_is_float(its_type type);
 bool its_sim_is_signed(its_type type);
 
-/* -- groups: the sim column of ptx_ops.def --------------------------------------------------------------------------- */
+/* -- groups: the sim column of ptx_ops.def ---------------------------------------------------------------------------
+ */
 
 typedef void its_sim_decode_group(its_sim_decoder *d);
 its_sim_decode_group its_sim_decode_alu, its_sim_decode_setp, its_sim_decode_mov, its_sim_decode_cvt;

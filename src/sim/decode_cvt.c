@@ -14,40 +14,68 @@ typedef struct format {
 static format format_of(its_sim_decoder *d, unsigned index) {
     its_type type = its_sim_type(d, index);
     switch (its_sim_type_mod(d, index)) {
-    case ITS_MOD_U8: return (format){ITS_FORMAT_U8, type, false};
-    case ITS_MOD_S8: return (format){ITS_FORMAT_S8, type, false};
-    case ITS_MOD_U16: return (format){ITS_FORMAT_U16, type, false};
-    case ITS_MOD_S16: return (format){ITS_FORMAT_S16, type, false};
-    case ITS_MOD_U32: return (format){ITS_FORMAT_U32, type, false};
-    case ITS_MOD_S32: return (format){ITS_FORMAT_S32, type, false};
-    case ITS_MOD_U64: return (format){ITS_FORMAT_U64, type, false};
-    case ITS_MOD_S64: return (format){ITS_FORMAT_S64, type, false};
-    case ITS_MOD_F16: return (format){ITS_FORMAT_F16, type, false};
-    case ITS_MOD_BF16: return (format){ITS_FORMAT_BF16, type, false};
-    case ITS_MOD_TF32: return (format){ITS_FORMAT_TF32, ITS_TYPE_B32, false};
-    case ITS_MOD_F32: return (format){ITS_FORMAT_F32, type, false};
-    case ITS_MOD_F64: return (format){ITS_FORMAT_F64, type, false};
-    case ITS_MOD_F16X2: return (format){ITS_FORMAT_F16, type, true};
-    case ITS_MOD_BF16X2: return (format){ITS_FORMAT_BF16, type, true};
-    case ITS_MOD_E4M3X2: return (format){ITS_FORMAT_E4M3, ITS_TYPE_B16, true};
-    case ITS_MOD_E5M2X2: return (format){ITS_FORMAT_E5M2, ITS_TYPE_B16, true};
-    default: its_sim_refuse_form(d); return (format){ITS_FORMAT_U32, ITS_TYPE_U32, false};
+    case ITS_MOD_U8:
+        return (format){ITS_FORMAT_U8, type, false};
+    case ITS_MOD_S8:
+        return (format){ITS_FORMAT_S8, type, false};
+    case ITS_MOD_U16:
+        return (format){ITS_FORMAT_U16, type, false};
+    case ITS_MOD_S16:
+        return (format){ITS_FORMAT_S16, type, false};
+    case ITS_MOD_U32:
+        return (format){ITS_FORMAT_U32, type, false};
+    case ITS_MOD_S32:
+        return (format){ITS_FORMAT_S32, type, false};
+    case ITS_MOD_U64:
+        return (format){ITS_FORMAT_U64, type, false};
+    case ITS_MOD_S64:
+        return (format){ITS_FORMAT_S64, type, false};
+    case ITS_MOD_F16:
+        return (format){ITS_FORMAT_F16, type, false};
+    case ITS_MOD_BF16:
+        return (format){ITS_FORMAT_BF16, type, false};
+    case ITS_MOD_TF32:
+        return (format){ITS_FORMAT_TF32, ITS_TYPE_B32, false};
+    case ITS_MOD_F32:
+        return (format){ITS_FORMAT_F32, type, false};
+    case ITS_MOD_F64:
+        return (format){ITS_FORMAT_F64, type, false};
+    case ITS_MOD_F16X2:
+        return (format){ITS_FORMAT_F16, type, true};
+    case ITS_MOD_BF16X2:
+        return (format){ITS_FORMAT_BF16, type, true};
+    case ITS_MOD_E4M3X2:
+        return (format){ITS_FORMAT_E4M3, ITS_TYPE_B16, true};
+    case ITS_MOD_E5M2X2:
+        return (format){ITS_FORMAT_E5M2, ITS_TYPE_B16, true};
+    default:
+        its_sim_refuse_form(d);
+        return (format){ITS_FORMAT_U32, ITS_TYPE_U32, false};
     }
 }
 
-static bool is_integer(its_sim_format f) { return f <= ITS_FORMAT_S64; }
+static bool is_integer(its_sim_format f) {
+    return f <= ITS_FORMAT_S64;
+}
 
 /* -- integers to integers ------------------------------------------------------------------------------------------ */
 
 static its_sim_handler resize(uint32_t from, uint32_t to, bool is_signed) {
     switch (from * 16 + to) {
-    case 2 * 16 + 4: return is_signed ? H(SIGN_16_32) : H(ZERO_16_32);
-    case 2 * 16 + 8: return is_signed ? H(SIGN_16_64) : H(ZERO_16_64);
-    case 4 * 16 + 8: return is_signed ? H(SIGN_32_64) : H(ZERO_32_64);
-    case 4 * 16 + 2: return H(CUT_32_16);
-    case 8 * 16 + 2: return H(CUT_64_16);
-    case 8 * 16 + 4: return H(CUT_64_32);
-    default: return from == 2 ? H(COPY_16) : from == 4 ? H(COPY_32) : H(COPY_64);
+    case 2 * 16 + 4:
+        return is_signed ? H(SIGN_16_32) : H(ZERO_16_32);
+    case 2 * 16 + 8:
+        return is_signed ? H(SIGN_16_64) : H(ZERO_16_64);
+    case 4 * 16 + 8:
+        return is_signed ? H(SIGN_32_64) : H(ZERO_32_64);
+    case 4 * 16 + 2:
+        return H(CUT_32_16);
+    case 8 * 16 + 2:
+        return H(CUT_64_16);
+    case 8 * 16 + 4:
+        return H(CUT_64_32);
+    default:
+        return from == 2 ? H(COPY_16) : from == 4 ? H(COPY_32) : H(COPY_64);
     }
 }
 
@@ -57,7 +85,8 @@ static its_sim_handler extend(uint32_t size, uint32_t bits, bool is_signed) {
         return size == 2   ? (is_signed ? H(BYTE_S16) : H(BYTE_U16))
                : size == 4 ? (is_signed ? H(BYTE_S32) : H(BYTE_U32))
                            : (is_signed ? H(BYTE_S64) : H(BYTE_U64));
-    if (bits == 16) return size == 4 ? (is_signed ? H(HALF_S32) : H(HALF_U32)) : (is_signed ? H(HALF_S64) : H(HALF_U64));
+    if (bits == 16)
+        return size == 4 ? (is_signed ? H(HALF_S32) : H(HALF_U32)) : (is_signed ? H(HALF_S64) : H(HALF_U64));
     return is_signed ? H(WORD_S64) : H(WORD_U64);
 }
 
@@ -86,16 +115,35 @@ static void take_modifiers(its_sim_decoder *d, format to, format from, its_sim_c
     bool integral = false;
     switch (its_sim_first(d, ITS_MODCLASS_ROUND)) {
     case ITS_MOD_UNKNOWN:
-    case ITS_MOD_RN: break;
-    case ITS_MOD_RZ: c->rounding = ITS_ROUND_ZERO; break;
-    case ITS_MOD_RM: c->rounding = ITS_ROUND_DOWN; break;
-    case ITS_MOD_RP: c->rounding = ITS_ROUND_UP; break;
-    case ITS_MOD_RNA: c->rounding = ITS_ROUND_AWAY; break;
-    case ITS_MOD_RNI: integral = true; break;
-    case ITS_MOD_RZI: c->rounding = ITS_ROUND_ZERO, integral = true; break;
-    case ITS_MOD_RMI: c->rounding = ITS_ROUND_DOWN, integral = true; break;
-    case ITS_MOD_RPI: c->rounding = ITS_ROUND_UP, integral = true; break;
-    default: its_sim_refuse_form(d); break;
+    case ITS_MOD_RN:
+        break;
+    case ITS_MOD_RZ:
+        c->rounding = ITS_ROUND_ZERO;
+        break;
+    case ITS_MOD_RM:
+        c->rounding = ITS_ROUND_DOWN;
+        break;
+    case ITS_MOD_RP:
+        c->rounding = ITS_ROUND_UP;
+        break;
+    case ITS_MOD_RNA:
+        c->rounding = ITS_ROUND_AWAY;
+        break;
+    case ITS_MOD_RNI:
+        integral = true;
+        break;
+    case ITS_MOD_RZI:
+        c->rounding = ITS_ROUND_ZERO, integral = true;
+        break;
+    case ITS_MOD_RMI:
+        c->rounding = ITS_ROUND_DOWN, integral = true;
+        break;
+    case ITS_MOD_RPI:
+        c->rounding = ITS_ROUND_UP, integral = true;
+        break;
+    default:
+        its_sim_refuse_form(d);
+        break;
     }
     unsigned flags = 0;
     if (its_sim_has(d, ITS_MOD_FTZ)) {

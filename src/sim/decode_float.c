@@ -19,11 +19,21 @@ static void take_rounding(its_sim_decoder *d, form *f) {
     f->has_rounding = mod != ITS_MOD_UNKNOWN;
     switch (mod) {
     case ITS_MOD_UNKNOWN:
-    case ITS_MOD_RN: f->rounding = 0; break;
-    case ITS_MOD_RZ: f->rounding = 1; break;
-    case ITS_MOD_RM: f->rounding = 2; break;
-    case ITS_MOD_RP: f->rounding = 3; break;
-    default: its_sim_refuse_form(d); break;
+    case ITS_MOD_RN:
+        f->rounding = 0;
+        break;
+    case ITS_MOD_RZ:
+        f->rounding = 1;
+        break;
+    case ITS_MOD_RM:
+        f->rounding = 2;
+        break;
+    case ITS_MOD_RP:
+        f->rounding = 3;
+        break;
+    default:
+        its_sim_refuse_form(d);
+        break;
     }
     if (f->rounding && f->type != ITS_TYPE_F32 && f->type != ITS_TYPE_F64) its_sim_refuse_form(d);
 }
@@ -60,7 +70,8 @@ static void finish(its_sim_decoder *d, const form *f, bool flush) {
     its_type t = f->type;
     bool half = its_sim_is_half(t);
     if (flush)
-        its_sim_emit1(d, t == ITS_TYPE_F32 ? H(FLUSH_F32) : its_sim_by_half(d, t, H(FLUSH_F16)), f->dst, f->size, f->dst);
+        its_sim_emit1(d, t == ITS_TYPE_F32 ? H(FLUSH_F32) : its_sim_by_half(d, t, H(FLUSH_F16)), f->dst, f->size,
+                      f->dst);
     if (its_sim_has(d, ITS_MOD_SAT)) {
         its_sim_handler sat = half ? its_sim_by_half(d, t, H(SAT_F16)) : t == ITS_TYPE_F32 ? H(SAT_F32) : H(SAT_F64);
         its_sim_emit1(d, sat, f->dst, f->size, f->dst);
@@ -89,7 +100,18 @@ static const struct arithmetic {
 enum { ADD, SUB, MUL, FMA };
 
 /* add.f32.f16 and the like: a source of half precision, the rest single. */
-static bool is_mixed(its_sim_decoder *d) { return d->m->n_types > 1; }
+static bool is_mixed(its_sim_decoder *d) {
+    return d->m->n_types > 1;
+}
+
+/* Products with .ftz have their own rule for what is subnormal: see alu_float.h. */
+static its_sim_handler half_handler(its_sim_decoder *d, const form *f, its_sim_handler half) {
+    if (!f->ftz || (half != H(MUL_F16) && half != H(FMA_F16))) return its_sim_by_half(d, f->type, half);
+    bool packed = f->type == ITS_TYPE_F16X2;
+    if (!packed && f->type != ITS_TYPE_F16) its_sim_refuse_form(d);
+    if (half == H(MUL_F16)) return packed ? H(MUL_FTZ_F16X2) : H(MUL_FTZ_F16);
+    return packed ? H(FMA_FTZ_F16X2) : H(FMA_FTZ_F16);
+}
 
 static void arithmetic(its_sim_decoder *d, unsigned which) {
     const struct arithmetic *a = &arithmetics[which];
@@ -101,12 +123,14 @@ static void arithmetic(its_sim_decoder *d, unsigned which) {
     form f = take(d, sources);
     if (its_sim_is_half(f.type)) {
         flush_sources(d, &f, sources);
-        its_sim_emit3(d, its_sim_by_half(d, f.type, a->half), f.dst, f.size, f.a, f.b, f.c);
+        its_sim_emit3(d, half_handler(d, &f, a->half), f.dst, f.size, f.a, f.b, f.c);
         finish(d, &f, f.ftz);
         return;
     }
-    if (f.rounding) emit_rounded(d, &f, a->round);
-    else its_sim_emit3(d, f.type == ITS_TYPE_F64 ? a->f64 : f.ftz ? a->ftz : a->f32, f.dst, f.size, f.a, f.b, f.c);
+    if (f.rounding)
+        emit_rounded(d, &f, a->round);
+    else
+        its_sim_emit3(d, f.type == ITS_TYPE_F64 ? a->f64 : f.ftz ? a->ftz : a->f32, f.dst, f.size, f.a, f.b, f.c);
     finish(d, &f, false);
 }
 
@@ -184,14 +208,12 @@ static void approximate(its_sim_decoder *d, its_sim_handler single, its_sim_hand
 
 /* -- signs, minimum, maximum --------------------------------------------------------------------------------------- */
 
-static void sign(its_sim_decoder *d, its_sim_handler single, its_sim_handler real, its_sim_handler half,
-                 its_sim_handler halfx2) {
+static void sign(its_sim_decoder *d, its_sim_handler single, its_sim_handler real, its_sim_handler half) {
     form f = take(d, 1);
     if (f.has_rounding) its_sim_refuse_form(d);
     its_sim_handler handler = f.type == ITS_TYPE_F32   ? single
                               : f.type == ITS_TYPE_F64 ? real
-                              : f.size == 2            ? half
-                                                       : halfx2;
+                                                       : its_sim_by_half(d, f.type, half);
     flush_sources(d, &f, 1);
     its_sim_emit1(d, handler, f.dst, f.size, f.a);
 }
@@ -199,7 +221,7 @@ static void sign(its_sim_decoder *d, its_sim_handler single, its_sim_handler rea
 static void min_max(its_sim_decoder *d, unsigned mode) {
     unsigned sources = d->insn->node.count > 3 ? 3 : 2;
     form f = take(d, sources);
-    if (its_sim_has(d, ITS_MOD_NAN)) mode |= ITS_MIN_MAX_NAN;
+    if (its_sim_has(d, ITS_MOD_PROPAGATE_NAN)) mode |= ITS_MIN_MAX_NAN;
     if (its_sim_has(d, ITS_MOD_XORSIGN) && its_sim_has(d, ITS_MOD_ABS)) mode |= ITS_MIN_MAX_XORSIGN;
     if (f.has_rounding || (sources == 3 && f.type != ITS_TYPE_F32)) its_sim_refuse_form(d);
     if (f.type == ITS_TYPE_F64) {
@@ -220,29 +242,65 @@ static void min_max(its_sim_decoder *d, unsigned mode) {
 void its_sim_decode_float(its_sim_decoder *d) {
     form f;
     switch (d->m->op) {
-    case ITS_OP_ADD: arithmetic(d, ADD); break;
-    case ITS_OP_SUB: arithmetic(d, SUB); break;
-    case ITS_OP_MUL: arithmetic(d, MUL); break;
+    case ITS_OP_ADD:
+        arithmetic(d, ADD);
+        break;
+    case ITS_OP_SUB:
+        arithmetic(d, SUB);
+        break;
+    case ITS_OP_MUL:
+        arithmetic(d, MUL);
+        break;
     case ITS_OP_MAD: /* fused since sm_20 */
-    case ITS_OP_FMA: arithmetic(d, FMA); break;
-    case ITS_OP_DIV: divide(d); break;
-    case ITS_OP_RCP: root(d, H(RCP_F32), H(RCP_F64), ITS_SIM_ROUND_RCP); break;
-    case ITS_OP_SQRT: root(d, H(SQRT_F32), H(SQRT_F64), ITS_SIM_ROUND_SQRT); break;
-    case ITS_OP_RSQRT: reciprocal_root(d); break;
-    case ITS_OP_SIN: approximate(d, H(SIN_F32), H(NO_HANDLER)); break;
-    case ITS_OP_COS: approximate(d, H(COS_F32), H(NO_HANDLER)); break;
-    case ITS_OP_LG2: approximate(d, H(LG2_F32), H(NO_HANDLER)); break;
-    case ITS_OP_EX2: approximate(d, H(EX2_F32), H(EX2_F16)); break;
-    case ITS_OP_TANH: approximate(d, H(TANH_F32), H(TANH_F16)); break;
-    case ITS_OP_ABS: sign(d, H(ABS_F32), H(ABS_F64), H(ABS_HALF), H(ABS_HALFX2)); break;
-    case ITS_OP_NEG: sign(d, H(NEG_F32), H(NEG_F64), H(NEG_HALF), H(NEG_HALFX2)); break;
-    case ITS_OP_MIN: min_max(d, 0); break;
-    case ITS_OP_MAX: min_max(d, ITS_MAX_OF); break;
+    case ITS_OP_FMA:
+        arithmetic(d, FMA);
+        break;
+    case ITS_OP_DIV:
+        divide(d);
+        break;
+    case ITS_OP_RCP:
+        root(d, H(RCP_F32), H(RCP_F64), ITS_SIM_ROUND_RCP);
+        break;
+    case ITS_OP_SQRT:
+        root(d, H(SQRT_F32), H(SQRT_F64), ITS_SIM_ROUND_SQRT);
+        break;
+    case ITS_OP_RSQRT:
+        reciprocal_root(d);
+        break;
+    case ITS_OP_SIN:
+        approximate(d, H(SIN_F32), H(NO_HANDLER));
+        break;
+    case ITS_OP_COS:
+        approximate(d, H(COS_F32), H(NO_HANDLER));
+        break;
+    case ITS_OP_LG2:
+        approximate(d, H(LG2_F32), H(NO_HANDLER));
+        break;
+    case ITS_OP_EX2:
+        approximate(d, H(EX2_F32), H(EX2_F16));
+        break;
+    case ITS_OP_TANH:
+        approximate(d, H(TANH_F32), H(TANH_F16));
+        break;
+    case ITS_OP_ABS:
+        sign(d, H(ABS_F32), H(ABS_F64), H(ABS_F16));
+        break;
+    case ITS_OP_NEG:
+        sign(d, H(NEG_F32), H(NEG_F64), H(NEG_F16));
+        break;
+    case ITS_OP_MIN:
+        min_max(d, 0);
+        break;
+    case ITS_OP_MAX:
+        min_max(d, ITS_MAX_OF);
+        break;
     case ITS_OP_COPYSIGN:
         f = take(d, 2);
         if (f.type != ITS_TYPE_F32 && f.type != ITS_TYPE_F64) its_sim_refuse_form(d);
         its_sim_emit2(d, f.type == ITS_TYPE_F32 ? H(COPYSIGN_F32) : H(COPYSIGN_F64), f.dst, f.size, f.a, f.b);
         break;
-    default: its_sim_decode_none(d); break;
+    default:
+        its_sim_decode_none(d);
+        break;
     }
 }

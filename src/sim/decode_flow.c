@@ -30,8 +30,10 @@ static void branch_indexed(its_sim_decoder *d) {
     table.targets = ITS_NEW_ARRAY(d->arena, uint32_t, table.n ? table.n : 1);
     for (uint32_t i = 0; i < table.n; i++) {
         its_sim_table_fixup fixup = {&table.targets[i], targets->ops[i].symbol};
-        if (targets->ops[i].kind != ITS_OPND_SYM) its_sim_refuse_form(d);
-        else ITS_PUSH(&d->scratch, &d->table_fixups, fixup);
+        if (targets->ops[i].kind != ITS_OPND_SYM)
+            its_sim_refuse_form(d);
+        else
+            ITS_PUSH(&d->scratch, &d->table_fixups, fixup);
     }
     its_sim_op *op = its_sim_emit_act(d, ITS_SIM_ACT_BRANCH_TABLE);
     op->a = index;
@@ -41,14 +43,22 @@ static void branch_indexed(its_sim_decoder *d) {
 
 void its_sim_decode_branch(its_sim_decoder *d) {
     switch (d->m->op) {
-    case ITS_OP_BRA: branch(d); break;
-    case ITS_OP_BRX: branch_indexed(d); break;
+    case ITS_OP_BRA:
+        branch(d);
+        break;
+    case ITS_OP_BRX:
+        branch_indexed(d);
+        break;
     case ITS_OP_RET:
         its_sim_has(d, ITS_MOD_UNI);
         its_sim_emit_act(d, ITS_SIM_ACT_RETURN);
         break;
-    case ITS_OP_EXIT: its_sim_emit_act(d, ITS_SIM_ACT_EXIT); break;
-    default: its_sim_emit_act(d, ITS_SIM_ACT_TRAP); break;
+    case ITS_OP_EXIT:
+        its_sim_emit_act(d, ITS_SIM_ACT_EXIT);
+        break;
+    default:
+        its_sim_emit_act(d, ITS_SIM_ACT_TRAP);
+        break;
     }
 }
 
@@ -60,7 +70,8 @@ static bool take_slot(its_sim_decoder *d, const its_operand *operand, its_sim_sl
     uint32_t size;
     switch (operand->kind) {
     case ITS_OPND_SYM:
-        if (symbol->kind != ITS_SYM_VAR || (symbol->space != ITS_SPACE_PARAM && symbol->space != ITS_SPACE_LOCAL)) break;
+        if (symbol->kind != ITS_SYM_VAR || (symbol->space != ITS_SPACE_PARAM && symbol->space != ITS_SPACE_LOCAL))
+            break;
         if (its_sim_is_kernel_param(d, symbol) || !symbol->pass) break;
         *slot = (its_sim_slot){(uint32_t)(uintptr_t)symbol->pass - 1, (uint32_t)symbol->size, false};
         return true;
@@ -77,7 +88,8 @@ static bool take_slot(its_sim_decoder *d, const its_operand *operand, its_sim_sl
     case ITS_OPND_SINK:
         *slot = (its_sim_slot){its_sim_temp(d, 8), literal_size <= 8 ? literal_size : 8, true};
         return true;
-    default: break;
+    default:
+        break;
     }
     its_sim_refuse(d, NULL, "the simulator doesn't have calls with an operand of this form");
     return false;
@@ -106,10 +118,14 @@ static call_parts split_call(const its_insn *insn) {
     call_parts parts = {NULL, NULL, NULL, NULL};
     for (uint32_t i = 0; i < insn->node.count; i++) {
         const its_operand *operand = &insn->ops[i];
-        if (operand->kind == ITS_OPND_GROUP && !parts.callee) parts.results = operand;
-        else if (operand->kind == ITS_OPND_GROUP) parts.args = operand;
-        else if (!parts.callee) parts.callee = operand;
-        else parts.prototype = operand;
+        if (operand->kind == ITS_OPND_GROUP && !parts.callee)
+            parts.results = operand;
+        else if (operand->kind == ITS_OPND_GROUP)
+            parts.args = operand;
+        else if (!parts.callee)
+            parts.callee = operand;
+        else
+            parts.prototype = operand;
     }
     return parts;
 }
@@ -214,7 +230,10 @@ static void call_indirect(its_sim_decoder *d, const call_parts *parts) {
 void its_sim_decode_call(its_sim_decoder *d) {
     its_sim_has(d, ITS_MOD_UNI);
     call_parts parts = split_call(d->insn);
-    if (parts.callee && parts.callee->kind == ITS_OPND_SYM) call_direct(d, &parts);
-    else if (parts.callee && parts.callee->kind == ITS_OPND_REG) call_indirect(d, &parts);
-    else its_sim_refuse_form(d);
+    if (parts.callee && parts.callee->kind == ITS_OPND_SYM)
+        call_direct(d, &parts);
+    else if (parts.callee && parts.callee->kind == ITS_OPND_REG)
+        call_indirect(d, &parts);
+    else
+        its_sim_refuse_form(d);
 }

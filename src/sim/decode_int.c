@@ -2,7 +2,7 @@
 #include "sim/decode.h"
 
 #define H(name) ITS_SIM_##name
-#define BY_INT(d, type, name)                                                                                          \
+#define BY_INT(d, type, name) \
     its_sim_by_int(d, type, H(name##_U16), H(name##_S16), H(name##_U32), H(name##_S32), H(name##_U64), H(name##_S64))
 #define BY_WIDTH(d, type, name) its_sim_by_width(d, type, H(name##_16), H(name##_32), H(name##_64))
 
@@ -64,11 +64,16 @@ static void add(its_sim_decoder *d, bool subtract) {
 
 static its_type twice(its_type type) {
     switch (type) {
-    case ITS_TYPE_U16: return ITS_TYPE_U32;
-    case ITS_TYPE_S16: return ITS_TYPE_S32;
-    case ITS_TYPE_U32: return ITS_TYPE_U64;
-    case ITS_TYPE_S32: return ITS_TYPE_S64;
-    default: return ITS_TYPE_NONE;
+    case ITS_TYPE_U16:
+        return ITS_TYPE_U32;
+    case ITS_TYPE_S16:
+        return ITS_TYPE_S32;
+    case ITS_TYPE_U32:
+        return ITS_TYPE_U64;
+    case ITS_TYPE_S32:
+        return ITS_TYPE_S64;
+    default:
+        return ITS_TYPE_NONE;
     }
 }
 
@@ -89,10 +94,14 @@ static void multiply_wide(its_sim_decoder *d, bool and_add) {
     uint32_t c = and_add ? its_sim_source(d, its_sim_operand(d, 3), wide) : 0;
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), wide);
     if (and_add)
-        its_sim_emit3(d, its_sim_by_int(d, type, H(MAD_WIDE_U16), H(MAD_WIDE_S16), H(MAD_WIDE_U32), H(MAD_WIDE_S32), H(NO_HANDLER), H(NO_HANDLER)),
+        its_sim_emit3(d,
+                      its_sim_by_int(d, type, H(MAD_WIDE_U16), H(MAD_WIDE_S16), H(MAD_WIDE_U32), H(MAD_WIDE_S32),
+                                     H(NO_HANDLER), H(NO_HANDLER)),
                       dst, size, a, b, c);
     else
-        its_sim_emit2(d, its_sim_by_int(d, type, H(MUL_WIDE_U16), H(MUL_WIDE_S16), H(MUL_WIDE_U32), H(MUL_WIDE_S32), H(NO_HANDLER), H(NO_HANDLER)),
+        its_sim_emit2(d,
+                      its_sim_by_int(d, type, H(MUL_WIDE_U16), H(MUL_WIDE_S16), H(MUL_WIDE_U32), H(MUL_WIDE_S32),
+                                     H(NO_HANDLER), H(NO_HANDLER)),
                       dst, size, a, b);
 }
 
@@ -136,7 +145,8 @@ static void multiply24(its_sim_decoder *d, bool and_add) {
     operands o = take(d, and_add ? 3 : 2);
     bool high = its_sim_has(d, ITS_MOD_HI), is_signed = o.type == ITS_TYPE_S32, saturates = its_sim_has(d, ITS_MOD_SAT);
     if (o.size != 4 || high == its_sim_has(d, ITS_MOD_LO)) its_sim_refuse_form(d);
-    its_sim_handler handler = high ? (is_signed ? H(MUL24_HI_S) : H(MUL24_HI_U)) : (is_signed ? H(MUL24_LO_S) : H(MUL24_LO_U));
+    its_sim_handler handler =
+        high ? (is_signed ? H(MUL24_HI_S) : H(MUL24_HI_U)) : (is_signed ? H(MUL24_LO_S) : H(MUL24_LO_U));
     uint32_t part = and_add ? its_sim_temp(d, 4) : o.dst;
     its_sim_emit2(d, handler, part, 4, o.a, o.b);
     if (saturates && !(and_add && high && is_signed)) its_sim_refuse_form(d);
@@ -150,7 +160,8 @@ static void min_max(its_sim_decoder *d, bool max) {
     bool relu = its_sim_has(d, ITS_MOD_RELU);
     if (is_packed(o.type, d)) {
         bool is_signed = its_sim_type_mod(d, 0) == ITS_MOD_S16X2;
-        its_sim_handler handler = max ? (is_signed ? H(MAX_S16X2) : H(MAX_U16X2)) : (is_signed ? H(MIN_S16X2) : H(MIN_U16X2));
+        its_sim_handler handler =
+            max ? (is_signed ? H(MAX_S16X2) : H(MAX_U16X2)) : (is_signed ? H(MIN_S16X2) : H(MIN_U16X2));
         its_sim_emit2(d, handler, o.dst, 4, o.a, o.b);
         if (relu) its_sim_emit2(d, H(MAX_S16X2), o.dst, 4, o.dst, its_sim_const_bits(d, 0, 4));
         return;
@@ -168,7 +179,8 @@ static void one_source(its_sim_decoder *d, its_sim_handler h16, its_sim_handler 
 }
 
 /* popc, clz, bfind: a 32-bit result. */
-static its_sim_op *count_bits(its_sim_decoder *d, its_sim_handler u32, its_sim_handler s32, its_sim_handler u64, its_sim_handler s64) {
+static its_sim_op *count_bits(its_sim_decoder *d, its_sim_handler u32, its_sim_handler s32, its_sim_handler u64,
+                              its_sim_handler s64) {
     its_type type = its_sim_type(d, 0);
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_U32);
@@ -182,7 +194,8 @@ static void bit_field_extract(its_sim_decoder *d) {
     uint32_t b = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_U32);
     uint32_t c = its_sim_source(d, its_sim_operand(d, 3), ITS_TYPE_U32);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), type);
-    its_sim_handler handler = its_sim_by_int(d, type, H(NO_HANDLER), H(NO_HANDLER), H(BFE_U32), H(BFE_S32), H(BFE_U64), H(BFE_S64));
+    its_sim_handler handler =
+        its_sim_by_int(d, type, H(NO_HANDLER), H(NO_HANDLER), H(BFE_U32), H(BFE_S32), H(BFE_U64), H(BFE_S64));
     its_sim_emit3(d, handler, dst, its_sim_reg_size(type), a, b, c);
 }
 
@@ -213,16 +226,20 @@ static void bit_mask(its_sim_decoder *d) {
 
 static void extend(its_sim_decoder *d) {
     unsigned mode = its_sim_is_signed(its_sim_type(d, 0)) ? 2 : 0;
-    if (its_sim_has(d, ITS_MOD_WRAP)) mode |= 1;
-    else if (!its_sim_has(d, ITS_MOD_CLAMP)) its_sim_refuse_form(d);
+    if (its_sim_has(d, ITS_MOD_WRAP))
+        mode |= 1;
+    else if (!its_sim_has(d, ITS_MOD_CLAMP))
+        its_sim_refuse_form(d);
     words(d, H(SZEXT), 2)->mode = (uint16_t)mode;
 }
 
 static void dot_product(its_sim_decoder *d, bool halves) {
     unsigned mode = its_sim_is_signed(its_sim_type(d, 0)) ? 1 : 0;
     if (its_sim_is_signed(its_sim_type(d, 1))) mode |= 2;
-    if (halves && its_sim_has(d, ITS_MOD_HI)) mode |= 4;
-    else if (halves && !its_sim_has(d, ITS_MOD_LO)) its_sim_refuse_form(d);
+    if (halves && its_sim_has(d, ITS_MOD_HI))
+        mode |= 4;
+    else if (halves && !its_sim_has(d, ITS_MOD_LO))
+        its_sim_refuse_form(d);
     words(d, halves ? H(DP2A) : H(DP4A), 3)->mode = (uint16_t)mode;
 }
 
@@ -234,30 +251,60 @@ static void divide(its_sim_decoder *d, bool remainder) {
 void its_sim_decode_int(its_sim_decoder *d) {
     operands o;
     switch (d->m->op) {
-    case ITS_OP_ADD: add(d, false); break;
-    case ITS_OP_SUB: add(d, true); break;
+    case ITS_OP_ADD:
+        add(d, false);
+        break;
+    case ITS_OP_SUB:
+        add(d, true);
+        break;
     case ITS_OP_ADDC:
     case ITS_OP_SUBC:
         o = take(d, 2);
         add_with_carry(d, &o, d->m->op == ITS_OP_SUBC, true);
         break;
-    case ITS_OP_MUL: multiply(d); break;
-    case ITS_OP_MAD: multiply_add(d, false); break;
-    case ITS_OP_MADC: multiply_add(d, true); break;
-    case ITS_OP_MUL24: multiply24(d, false); break;
-    case ITS_OP_MAD24: multiply24(d, true); break;
+    case ITS_OP_MUL:
+        multiply(d);
+        break;
+    case ITS_OP_MAD:
+        multiply_add(d, false);
+        break;
+    case ITS_OP_MADC:
+        multiply_add(d, true);
+        break;
+    case ITS_OP_MUL24:
+        multiply24(d, false);
+        break;
+    case ITS_OP_MAD24:
+        multiply24(d, true);
+        break;
     case ITS_OP_SAD:
         o = take(d, 3);
         its_sim_emit3(d, BY_INT(d, o.type, SAD), o.dst, o.size, o.a, o.b, o.c);
         break;
-    case ITS_OP_DIV: divide(d, false); break;
-    case ITS_OP_REM: divide(d, true); break;
-    case ITS_OP_ABS: one_source(d, H(ABS_16), H(ABS_32), H(ABS_64)); break;
-    case ITS_OP_NEG: one_source(d, H(NEG_16), H(NEG_32), H(NEG_64)); break;
-    case ITS_OP_MIN: min_max(d, false); break;
-    case ITS_OP_MAX: min_max(d, true); break;
-    case ITS_OP_POPC: count_bits(d, H(POPC_32), H(NO_HANDLER), H(POPC_64), H(NO_HANDLER)); break;
-    case ITS_OP_CLZ: count_bits(d, H(CLZ_32), H(NO_HANDLER), H(CLZ_64), H(NO_HANDLER)); break;
+    case ITS_OP_DIV:
+        divide(d, false);
+        break;
+    case ITS_OP_REM:
+        divide(d, true);
+        break;
+    case ITS_OP_ABS:
+        one_source(d, H(ABS_16), H(ABS_32), H(ABS_64));
+        break;
+    case ITS_OP_NEG:
+        one_source(d, H(NEG_16), H(NEG_32), H(NEG_64));
+        break;
+    case ITS_OP_MIN:
+        min_max(d, false);
+        break;
+    case ITS_OP_MAX:
+        min_max(d, true);
+        break;
+    case ITS_OP_POPC:
+        count_bits(d, H(POPC_32), H(NO_HANDLER), H(POPC_64), H(NO_HANDLER));
+        break;
+    case ITS_OP_CLZ:
+        count_bits(d, H(CLZ_32), H(NO_HANDLER), H(CLZ_64), H(NO_HANDLER));
+        break;
     case ITS_OP_BFIND:
         count_bits(d, H(BFIND_U32), H(BFIND_S32), H(BFIND_U64), H(BFIND_S64))->mode = its_sim_has(d, ITS_MOD_SHIFTAMT);
         break;
@@ -265,13 +312,29 @@ void its_sim_decode_int(its_sim_decoder *d) {
         its_sim_type(d, 0);
         words(d, H(FNS), 3);
         break;
-    case ITS_OP_BREV: one_source(d, H(NO_HANDLER), H(BREV_32), H(BREV_64)); break;
-    case ITS_OP_BFE: bit_field_extract(d); break;
-    case ITS_OP_BFI: bit_field_insert(d); break;
-    case ITS_OP_SZEXT: extend(d); break;
-    case ITS_OP_BMSK: bit_mask(d); break;
-    case ITS_OP_DP4A: dot_product(d, false); break;
-    case ITS_OP_DP2A: dot_product(d, true); break;
-    default: its_sim_decode_none(d); break;
+    case ITS_OP_BREV:
+        one_source(d, H(NO_HANDLER), H(BREV_32), H(BREV_64));
+        break;
+    case ITS_OP_BFE:
+        bit_field_extract(d);
+        break;
+    case ITS_OP_BFI:
+        bit_field_insert(d);
+        break;
+    case ITS_OP_SZEXT:
+        extend(d);
+        break;
+    case ITS_OP_BMSK:
+        bit_mask(d);
+        break;
+    case ITS_OP_DP4A:
+        dot_product(d, false);
+        break;
+    case ITS_OP_DP2A:
+        dot_product(d, true);
+        break;
+    default:
+        its_sim_decode_none(d);
+        break;
     }
 }

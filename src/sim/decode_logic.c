@@ -43,8 +43,9 @@ static void shift(its_sim_decoder *d, bool right) {
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type);
     uint32_t b = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_U32);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), type);
-    its_sim_handler handler = right ? its_sim_by_int(d, type, H(SHR_U16), H(SHR_S16), H(SHR_U32), H(SHR_S32), H(SHR_U64), H(SHR_S64))
-                                    : its_sim_by_width(d, type, H(SHL_16), H(SHL_32), H(SHL_64));
+    its_sim_handler handler =
+        right ? its_sim_by_int(d, type, H(SHR_U16), H(SHR_S16), H(SHR_U32), H(SHR_S32), H(SHR_U64), H(SHR_S64))
+              : its_sim_by_width(d, type, H(SHL_16), H(SHL_32), H(SHL_64));
     its_sim_emit2(d, handler, dst, its_sim_reg_size(type), a, b);
 }
 
@@ -95,7 +96,8 @@ static void select(its_sim_decoder *d) {
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type), b = its_sim_source(d, its_sim_operand(d, 2), type);
     uint32_t p = plain_predicate(d, its_sim_operand(d, 3));
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), type);
-    its_sim_handler handler = type == ITS_TYPE_B128 ? H(SELP_128) : its_sim_by_width(d, type, H(SELP_16), H(SELP_32), H(SELP_64));
+    its_sim_handler handler =
+        type == ITS_TYPE_B128 ? H(SELP_128) : its_sim_by_width(d, type, H(SELP_16), H(SELP_32), H(SELP_64));
     its_sim_emit3(d, handler, dst, its_sim_reg_size(type), a, b, p);
 }
 
@@ -106,28 +108,53 @@ static void select_by_sign(its_sim_decoder *d) {
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type), b = its_sim_source(d, its_sim_operand(d, 2), type);
     uint32_t c = its_sim_source(d, its_sim_operand(d, 3), by);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), type);
-    its_sim_handler handler =
-        !real ? its_sim_by_width(d, type, H(SLCT_S32_16), H(SLCT_S32_32), H(SLCT_S32_64))
-        : ftz ? its_sim_by_width(d, type, H(SLCT_FTZ_16), H(SLCT_FTZ_32), H(SLCT_FTZ_64))
-              : its_sim_by_width(d, type, H(SLCT_F32_16), H(SLCT_F32_32), H(SLCT_F32_64));
+    its_sim_handler handler = !real ? its_sim_by_width(d, type, H(SLCT_S32_16), H(SLCT_S32_32), H(SLCT_S32_64))
+                              : ftz ? its_sim_by_width(d, type, H(SLCT_FTZ_16), H(SLCT_FTZ_32), H(SLCT_FTZ_64))
+                                    : its_sim_by_width(d, type, H(SLCT_F32_16), H(SLCT_F32_32), H(SLCT_F32_64));
     its_sim_emit3(d, handler, dst, its_sim_reg_size(type), a, b, c);
 }
 
 void its_sim_decode_logic(its_sim_decoder *d) {
     switch (d->m->op) {
-    case ITS_OP_AND: binary(d, H(AND_16), H(AND_32), H(AND_64), H(PRED_AND)); break;
-    case ITS_OP_OR: binary(d, H(OR_16), H(OR_32), H(OR_64), H(PRED_OR)); break;
-    case ITS_OP_XOR: binary(d, H(XOR_16), H(XOR_32), H(XOR_64), H(PRED_XOR)); break;
-    case ITS_OP_NOT: unary(d, H(NOT_16), H(NOT_32), H(NOT_64)); break;
-    case ITS_OP_CNOT: unary(d, H(CNOT_16), H(CNOT_32), H(CNOT_64)); break;
-    case ITS_OP_SHL: shift(d, false); break;
-    case ITS_OP_SHR: shift(d, true); break;
-    case ITS_OP_SHF: funnel_shift(d); break;
-    case ITS_OP_PRMT: permute(d); break;
-    case ITS_OP_LOP3: lookup(d); break;
-    case ITS_OP_SELP: select(d); break;
-    case ITS_OP_SLCT: select_by_sign(d); break;
-    default: its_sim_decode_none(d); break;
+    case ITS_OP_AND:
+        binary(d, H(AND_16), H(AND_32), H(AND_64), H(PRED_AND));
+        break;
+    case ITS_OP_OR:
+        binary(d, H(OR_16), H(OR_32), H(OR_64), H(PRED_OR));
+        break;
+    case ITS_OP_XOR:
+        binary(d, H(XOR_16), H(XOR_32), H(XOR_64), H(PRED_XOR));
+        break;
+    case ITS_OP_NOT:
+        unary(d, H(NOT_16), H(NOT_32), H(NOT_64));
+        break;
+    case ITS_OP_CNOT:
+        unary(d, H(CNOT_16), H(CNOT_32), H(CNOT_64));
+        break;
+    case ITS_OP_SHL:
+        shift(d, false);
+        break;
+    case ITS_OP_SHR:
+        shift(d, true);
+        break;
+    case ITS_OP_SHF:
+        funnel_shift(d);
+        break;
+    case ITS_OP_PRMT:
+        permute(d);
+        break;
+    case ITS_OP_LOP3:
+        lookup(d);
+        break;
+    case ITS_OP_SELP:
+        select(d);
+        break;
+    case ITS_OP_SLCT:
+        select_by_sign(d);
+        break;
+    default:
+        its_sim_decode_none(d);
+        break;
     }
 }
 
@@ -152,9 +179,13 @@ void its_sim_decode_alu(its_sim_decoder *d) {
     case ITS_OP_PRMT:
     case ITS_OP_LOP3:
     case ITS_OP_SELP:
-    case ITS_OP_SLCT: its_sim_decode_logic(d); break;
+    case ITS_OP_SLCT:
+        its_sim_decode_logic(d);
+        break;
     default:
-        if (its_sim_is_float(type)) its_sim_decode_float(d);
-        else its_sim_decode_int(d);
+        if (its_sim_is_float(type))
+            its_sim_decode_float(d);
+        else
+            its_sim_decode_int(d);
     }
 }

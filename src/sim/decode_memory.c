@@ -5,8 +5,8 @@
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Fills in where an operation finds its address: a register and an offset. Addresses that are known are constants of the
- * frame, so they are registers too.
+ * Fills in where an operation finds its address: a register and an offset. Addresses that are known are constants of
+ * the frame, so they are registers too.
  */
 static void take_address(its_sim_decoder *d, its_sim_op *op, const its_operand *operand) {
     if (operand->kind != ITS_OPND_ADDR || operand->count != 1) {
@@ -23,16 +23,22 @@ static void take_address(its_sim_decoder *d, its_sim_op *op, const its_operand *
     op->a = its_sim_wide_source(d, &plain, ITS_TYPE_B64, &size);
     if (size == 4) op->flags |= ITS_SIM_ADDRESS32;
     bool small = op->space == ITS_SPACE_SHARED || op->space == ITS_SPACE_LOCAL || op->space == ITS_SPACE_PARAM;
-    if (size != 8 && !(size == 4 && small))
-        its_sim_refuse(d, NULL, "'%s' needs a 64-bit address", d->insn->name->text);
+    if (size != 8 && !(size == 4 && small)) its_sim_refuse(d, NULL, "'%s' needs a 64-bit address", d->insn->name->text);
+}
+
+/* Parameters of a kernel are a space of their own; those of functions and of calls lie on the stack. */
+static bool is_on_stack(const its_sim_decoder *d, const its_operand *address) {
+    if (!d->func->is_entry) return true;
+    if (address->kind != ITS_OPND_ADDR || address->count == 0 || address->list[0].kind != ITS_OPND_SYM) return false;
+    return !its_sim_is_kernel_param(d, address->list[0].symbol);
 }
 
 /* The state space of the instruction. Constant memory is global memory that is read only. */
-static void take_space(its_sim_decoder *d, its_sim_op *op) {
+static void take_space(its_sim_decoder *d, its_sim_op *op, const its_operand *address) {
     its_sim_tick_class(d, ITS_MODCLASS_SPACE);
     op->space = d->m->space;
     if (op->space == ITS_SPACE_CONST) op->space = ITS_SPACE_GLOBAL;
-    if (op->space == ITS_SPACE_PARAM && !d->func->is_entry) op->space = ITS_SPACE_LOCAL;
+    if (op->space == ITS_SPACE_PARAM && is_on_stack(d, address)) op->space = ITS_SPACE_LOCAL;
     if (op->space == ITS_SPACE_TEX) its_sim_refuse_form(d);
 }
 
@@ -40,13 +46,22 @@ static void take_order(its_sim_decoder *d, its_sim_op *op) {
     its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
     switch (its_sim_first(d, ITS_MODCLASS_SEMANTICS)) {
     case ITS_MOD_UNKNOWN:
-    case ITS_MOD_WEAK: break;
-    case ITS_MOD_ACQUIRE: op->flags |= ITS_SIM_STRONG | ITS_SIM_ACQUIRE; break;
-    case ITS_MOD_RELEASE: op->flags |= ITS_SIM_STRONG | ITS_SIM_RELEASE; break;
+    case ITS_MOD_WEAK:
+        break;
+    case ITS_MOD_ACQUIRE:
+        op->flags |= ITS_SIM_STRONG | ITS_SIM_ACQUIRE;
+        break;
+    case ITS_MOD_RELEASE:
+        op->flags |= ITS_SIM_STRONG | ITS_SIM_RELEASE;
+        break;
     case ITS_MOD_VOLATILE:
     case ITS_MOD_MMIO:
-    case ITS_MOD_RELAXED: op->flags |= ITS_SIM_STRONG; break;
-    default: its_sim_refuse_form(d); break;
+    case ITS_MOD_RELAXED:
+        op->flags |= ITS_SIM_STRONG;
+        break;
+    default:
+        its_sim_refuse_form(d);
+        break;
     }
     /* .mmio.relaxed is two of the class */
     if (its_sim_has(d, ITS_MOD_MMIO)) its_sim_has(d, ITS_MOD_RELAXED);
@@ -75,7 +90,8 @@ static void take_data(its_sim_decoder *d, its_sim_op *op, const its_operand *ope
         if (!sink && !store) at = its_sim_wide_target(d, &element[i], type, &this_size);
         if (sink && store) its_sim_refuse_form(d);
         if (this_size < its_sim_reg_size(type))
-            its_sim_refuse(d, NULL, "'%s' needs registers of %u bits", d->insn->name->text, (unsigned)its_type_size(type) * 8);
+            its_sim_refuse(d, NULL, "'%s' needs registers of %u bits", d->insn->name->text,
+                           (unsigned)its_type_size(type) * 8);
         if (size && this_size != size && !sink && !literal) its_sim_refuse_form(d);
         if (!sink && !(literal && size)) size = this_size;
         ITS_PUSH(d->arena, &d->program->lists, at);
@@ -83,8 +99,10 @@ static void take_data(its_sim_decoder *d, its_sim_op *op, const its_operand *ope
     op->vec = (uint8_t)count;
     op->size = (uint8_t)its_type_size(type);
     op->reg_size = (uint8_t)(size ? size : its_sim_reg_size(type));
-    if (store) op->b = d->program->lists.items[op->list];
-    else op->dst = d->program->lists.items[op->list];
+    if (store)
+        op->b = d->program->lists.items[op->list];
+    else
+        op->dst = d->program->lists.items[op->list];
     if (count * op->size > 32) its_sim_refuse_form(d);
 }
 
@@ -114,7 +132,7 @@ static void append(its_sim_decoder *d, const its_sim_op *filled, its_sim_handler
 static void load(its_sim_decoder *d) {
     its_sim_op op = {0};
     its_type type = its_sim_type(d, 0);
-    take_space(d, &op);
+    take_space(d, &op, its_sim_operand(d, 1));
     take_order(d, &op);
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     its_sim_tick_class(d, ITS_MODCLASS_VEC);
@@ -132,7 +150,7 @@ static void load(its_sim_decoder *d) {
 static void store(its_sim_decoder *d) {
     its_sim_op op = {0};
     its_type type = its_sim_type(d, 0);
-    take_space(d, &op);
+    take_space(d, &op, its_sim_operand(d, 0));
     take_order(d, &op);
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     its_sim_tick_class(d, ITS_MODCLASS_VEC);
@@ -142,25 +160,48 @@ static void store(its_sim_decoder *d) {
 }
 
 void its_sim_decode_memory(its_sim_decoder *d) {
-    if (d->m->op == ITS_OP_ST) store(d);
-    else load(d);
+    if (d->m->op == ITS_OP_ST)
+        store(d);
+    else
+        load(d);
 }
 
 /* -- atom, red ----------------------------------------------------------------------------------------------------- */
 
 static bool atomic_operation(its_mod mod, its_sim_atomic *operation) {
     switch (mod) {
-    case ITS_MOD_ADD: *operation = ITS_ATOM_ADD; return true;
-    case ITS_MOD_MIN: *operation = ITS_ATOM_MIN; return true;
-    case ITS_MOD_MAX: *operation = ITS_ATOM_MAX; return true;
-    case ITS_MOD_AND: *operation = ITS_ATOM_AND; return true;
-    case ITS_MOD_OR: *operation = ITS_ATOM_OR; return true;
-    case ITS_MOD_XOR: *operation = ITS_ATOM_XOR; return true;
-    case ITS_MOD_EXCH: *operation = ITS_ATOM_EXCH; return true;
-    case ITS_MOD_CAS: *operation = ITS_ATOM_CAS; return true;
-    case ITS_MOD_INC: *operation = ITS_ATOM_INC; return true;
-    case ITS_MOD_DEC: *operation = ITS_ATOM_DEC; return true;
-    default: return false;
+    case ITS_MOD_ADD:
+        *operation = ITS_ATOM_ADD;
+        return true;
+    case ITS_MOD_MIN:
+        *operation = ITS_ATOM_MIN;
+        return true;
+    case ITS_MOD_MAX:
+        *operation = ITS_ATOM_MAX;
+        return true;
+    case ITS_MOD_AND:
+        *operation = ITS_ATOM_AND;
+        return true;
+    case ITS_MOD_OR:
+        *operation = ITS_ATOM_OR;
+        return true;
+    case ITS_MOD_XOR:
+        *operation = ITS_ATOM_XOR;
+        return true;
+    case ITS_MOD_EXCH:
+        *operation = ITS_ATOM_EXCH;
+        return true;
+    case ITS_MOD_CAS:
+        *operation = ITS_ATOM_CAS;
+        return true;
+    case ITS_MOD_INC:
+        *operation = ITS_ATOM_INC;
+        return true;
+    case ITS_MOD_DEC:
+        *operation = ITS_ATOM_DEC;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -168,15 +209,21 @@ static bool type_fits(its_sim_atomic operation, its_type type) {
     uint32_t size = its_type_size(type);
     bool integer = !its_sim_is_float(type) && (size == 4 || size == 8);
     switch (operation) {
-    case ITS_ATOM_ADD: return integer || its_sim_is_float(type);
+    case ITS_ATOM_ADD:
+        return integer || its_sim_is_float(type);
     case ITS_ATOM_MIN:
-    case ITS_ATOM_MAX: return integer || its_sim_is_half(type);
+    case ITS_ATOM_MAX:
+        return integer || its_sim_is_half(type);
     case ITS_ATOM_AND:
     case ITS_ATOM_OR:
-    case ITS_ATOM_XOR: return integer;
-    case ITS_ATOM_EXCH: return size == 4 || size == 8 || size == 16;
-    case ITS_ATOM_CAS: return size == 2 || size == 4 || size == 8 || size == 16;
-    default: return integer && size == 4;
+    case ITS_ATOM_XOR:
+        return integer;
+    case ITS_ATOM_EXCH:
+        return size == 4 || size == 8 || size == 16;
+    case ITS_ATOM_CAS:
+        return size == 2 || size == 4 || size == 8 || size == 16;
+    default:
+        return integer && size == 4;
     }
 }
 
@@ -185,8 +232,9 @@ void its_sim_decode_atom(its_sim_decoder *d) {
     its_type type = its_sim_type(d, 0);
     its_sim_atomic operation = ITS_ATOM_ADD;
     unsigned next = d->m->op == ITS_OP_ATOM ? 1 : 0;
-    take_space(d, &op);
-    if (op.space != ITS_SPACE_NONE && op.space != ITS_SPACE_GLOBAL && op.space != ITS_SPACE_SHARED) its_sim_refuse_form(d);
+    take_space(d, &op, its_sim_operand(d, next));
+    if (op.space != ITS_SPACE_NONE && op.space != ITS_SPACE_GLOBAL && op.space != ITS_SPACE_SHARED)
+        its_sim_refuse_form(d);
     if (!atomic_operation(its_sim_first(d, ITS_MODCLASS_OPERATION), &operation) || !type_fits(operation, type))
         its_sim_refuse_form(d);
     its_sim_tick_class(d, ITS_MODCLASS_SEMANTICS); /* every atomic is sequentially consistent here */
@@ -225,7 +273,9 @@ void its_sim_decode_hint(its_sim_decoder *d) {
         its_sim_emit_copy(d, dst, its_sim_const_bits(d, 0, 8), 8);
         break;
     }
-    case ITS_OP_DISCARD: its_sim_decode_none(d); break; /* destroys data: not something to pass over */
+    case ITS_OP_DISCARD:
+        its_sim_decode_none(d);
+        break; /* destroys data: not something to pass over */
     default:
         its_sim_tick_all(d);
         its_sim_emit_act(d, ITS_SIM_ACT_PREFETCH);

@@ -9,11 +9,16 @@
 static its_type element_type(its_sim_decoder *d, uint32_t size, uint32_t count) {
     if (count && size % count == 0) {
         switch (size / count) {
-        case 1: return ITS_TYPE_B8;
-        case 2: return ITS_TYPE_B16;
-        case 4: return ITS_TYPE_B32;
-        case 8: return ITS_TYPE_B64;
-        default: break;
+        case 1:
+            return ITS_TYPE_B8;
+        case 2:
+            return ITS_TYPE_B16;
+        case 4:
+            return ITS_TYPE_B32;
+        case 8:
+            return ITS_TYPE_B64;
+        default:
+            break;
         }
     }
     its_sim_refuse_form(d);
@@ -22,13 +27,21 @@ static its_type element_type(its_sim_decoder *d, uint32_t size, uint32_t count) 
 
 static its_sim_handler packer(its_sim_decoder *d, uint32_t size, uint32_t count) {
     switch (size * 16 + count) {
-    case 2 * 16 + 2: return H(PACK_8X2);
-    case 4 * 16 + 2: return H(PACK_16);
-    case 4 * 16 + 4: return H(PACK_8X4);
-    case 8 * 16 + 2: return H(PACK_32);
-    case 8 * 16 + 4: return H(PACK_16X4);
-    case 16 * 16 + 2: return H(PACK_64);
-    default: its_sim_refuse_form(d); return H(NO_HANDLER);
+    case 2 * 16 + 2:
+        return H(PACK_8X2);
+    case 4 * 16 + 2:
+        return H(PACK_16);
+    case 4 * 16 + 4:
+        return H(PACK_8X4);
+    case 8 * 16 + 2:
+        return H(PACK_32);
+    case 8 * 16 + 4:
+        return H(PACK_16X4);
+    case 16 * 16 + 2:
+        return H(PACK_64);
+    default:
+        its_sim_refuse_form(d);
+        return H(NO_HANDLER);
     }
 }
 
@@ -53,14 +66,23 @@ static void pack(its_sim_decoder *d, its_type type, const its_operand *from, uin
 
 static its_sim_handler unpacker(its_sim_decoder *d, uint32_t size, uint32_t count) {
     switch (size * 16 + count) {
-    case 2 * 16 + 2: return H(UNPACK_8_16);
-    case 4 * 16 + 4: return H(UNPACK_8_32);
-    case 4 * 16 + 2: return H(UNPACK_16_32);
-    case 8 * 16 + 4: return H(UNPACK_16_64);
-    case 8 * 16 + 2: return H(UNPACK_32_64);
-    case 16 * 16 + 2: return H(UNPACK_64_128);
-    case 16 * 16 + 4: return H(UNPACK_32_128);
-    default: its_sim_refuse_form(d); return H(NO_HANDLER);
+    case 2 * 16 + 2:
+        return H(UNPACK_8_16);
+    case 4 * 16 + 4:
+        return H(UNPACK_8_32);
+    case 4 * 16 + 2:
+        return H(UNPACK_16_32);
+    case 8 * 16 + 4:
+        return H(UNPACK_16_64);
+    case 8 * 16 + 2:
+        return H(UNPACK_32_64);
+    case 16 * 16 + 2:
+        return H(UNPACK_64_128);
+    case 16 * 16 + 4:
+        return H(UNPACK_32_128);
+    default:
+        its_sim_refuse_form(d);
+        return H(NO_HANDLER);
     }
 }
 
@@ -91,7 +113,8 @@ static void move_vector(its_sim_decoder *d, its_type type, const its_operand *to
         its_sim_emit_copy(d, temp[i], its_sim_source(d, &from->list[i], type), size);
     }
     for (uint32_t i = 0; i < to->count; i++)
-        if (to->list[i].kind != ITS_OPND_SINK) its_sim_emit_copy(d, its_sim_target(d, &to->list[i], type), temp[i], size);
+        if (to->list[i].kind != ITS_OPND_SINK)
+            its_sim_emit_copy(d, its_sim_target(d, &to->list[i], type), temp[i], size);
 }
 
 static void move_predicate(its_sim_decoder *d) {
@@ -104,13 +127,20 @@ void its_sim_decode_mov(its_sim_decoder *d) {
     its_type type = its_sim_type(d, 0);
     const its_operand *to = its_sim_operand(d, 0), *from = its_sim_operand(d, 1);
     if (d->m->vec > 1) its_sim_tick_class(d, ITS_MODCLASS_VEC);
-    if (type == ITS_TYPE_NONE) its_sim_refuse_form(d);
-    else if (d->m->vec > 1) move_vector(d, type, to, from);
-    else if (type == ITS_TYPE_PRED) move_predicate(d);
-    else if (from->kind == ITS_OPND_VEC && to->kind == ITS_OPND_VEC) its_sim_refuse_form(d);
-    else if (from->kind == ITS_OPND_VEC) pack(d, type, from, its_sim_target(d, to, type));
-    else if (to->kind == ITS_OPND_VEC) unpack(d, type, to, its_sim_source(d, from, type));
-    else its_sim_emit_copy(d, its_sim_target(d, to, type), its_sim_source(d, from, type), its_sim_reg_size(type));
+    if (type == ITS_TYPE_NONE)
+        its_sim_refuse_form(d);
+    else if (d->m->vec > 1)
+        move_vector(d, type, to, from);
+    else if (type == ITS_TYPE_PRED)
+        move_predicate(d);
+    else if (from->kind == ITS_OPND_VEC && to->kind == ITS_OPND_VEC)
+        its_sim_refuse_form(d);
+    else if (from->kind == ITS_OPND_VEC)
+        pack(d, type, from, its_sim_target(d, to, type));
+    else if (to->kind == ITS_OPND_VEC)
+        unpack(d, type, to, its_sim_source(d, from, type));
+    else
+        its_sim_emit_copy(d, its_sim_target(d, to, type), its_sim_source(d, from, type), its_sim_reg_size(type));
 }
 
 /* -- address spaces ------------------------------------------------------------------------------------------------ */
@@ -119,11 +149,20 @@ void its_sim_decode_mov(its_sim_decoder *d) {
 static bool window_of(its_sim_decoder *d, its_space space, uint64_t *window) {
     switch (space) {
     case ITS_SPACE_GLOBAL:
-    case ITS_SPACE_CONST: *window = 0; return true;
-    case ITS_SPACE_SHARED: *window = ITS_SIM_WINDOW_SHARED; return true;
-    case ITS_SPACE_LOCAL: *window = ITS_SIM_WINDOW_LOCAL; return true;
-    case ITS_SPACE_PARAM: *window = d->func->is_entry ? ITS_SIM_WINDOW_PARAM : ITS_SIM_WINDOW_LOCAL; return true;
-    default: return false;
+    case ITS_SPACE_CONST:
+        *window = 0;
+        return true;
+    case ITS_SPACE_SHARED:
+        *window = ITS_SIM_WINDOW_SHARED;
+        return true;
+    case ITS_SPACE_LOCAL:
+        *window = ITS_SIM_WINDOW_LOCAL;
+        return true;
+    case ITS_SPACE_PARAM:
+        *window = d->func->is_entry ? ITS_SIM_WINDOW_PARAM : ITS_SIM_WINDOW_LOCAL;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -138,8 +177,10 @@ static void convert_address(its_sim_decoder *d) {
     }
     if (its_sim_has(d, ITS_MOD_TO)) window = 0 - window;
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type), dst = its_sim_target(d, its_sim_operand(d, 0), type);
-    if (window == 0) its_sim_emit_copy(d, dst, a, 8);
-    else its_sim_emit2(d, H(ADD_64), dst, 8, a, its_sim_const_bits(d, window, 8));
+    if (window == 0)
+        its_sim_emit_copy(d, dst, a, 8);
+    else
+        its_sim_emit2(d, H(ADD_64), dst, 8, a, its_sim_const_bits(d, window, 8));
 }
 
 static void is_in_space(its_sim_decoder *d) {
@@ -165,6 +206,8 @@ static void is_in_space(its_sim_decoder *d) {
 }
 
 void its_sim_decode_address(its_sim_decoder *d) {
-    if (d->m->op == ITS_OP_CVTA) convert_address(d);
-    else is_in_space(d);
+    if (d->m->op == ITS_OP_CVTA)
+        convert_address(d);
+    else
+        is_in_space(d);
 }

@@ -18,7 +18,9 @@ const its_operand *its_sim_operand(its_sim_decoder *d, unsigned index) {
 
 /* -- registers ----------------------------------------------------------------------------------------------------- */
 
-static its_symbol *register_symbol(const its_operand *operand) { return operand->symbol; }
+static its_symbol *register_symbol(const its_operand *operand) {
+    return operand->symbol;
+}
 
 /* Which component of a vector register an operand names: `.x` 0, `.y` 1 ...; -1: none. */
 static int component(const its_operand *operand) {
@@ -118,7 +120,9 @@ bool its_sim_is_kernel_param(const its_sim_decoder *d, const its_symbol *symbol)
     return d->func->is_entry && symbol->kind == ITS_SYM_VAR && symbol->flags & ITS_SYM_PARAM;
 }
 
-uint32_t its_sim_param_offset(const its_symbol *symbol) { return (uint32_t)(uintptr_t)symbol->pass - 1; }
+uint32_t its_sim_param_offset(const its_symbol *symbol) {
+    return (uint32_t)(uintptr_t)symbol->pass - 1;
+}
 
 static void use_shared(its_sim_decoder *d, uint32_t variable) {
     for (size_t i = d->shared.count; i-- > 0;)
@@ -166,10 +170,14 @@ uint32_t its_sim_wide_source(its_sim_decoder *d, const its_operand *operand, its
         return find_register(d, operand, size);
     case ITS_OPND_INT:
     case ITS_OPND_F32:
-    case ITS_OPND_F64: return its_sim_const_bits(d, literal(operand, type), *size);
-    case ITS_OPND_SREG: return special(d, operand, *size);
-    case ITS_OPND_SYM: return its_sim_address_of(d, operand->symbol, operand->offset, *size);
-    default: break;
+    case ITS_OPND_F64:
+        return its_sim_const_bits(d, literal(operand, type), *size);
+    case ITS_OPND_SREG:
+        return special(d, operand, *size);
+    case ITS_OPND_SYM:
+        return its_sim_address_of(d, operand->symbol, operand->offset, *size);
+    default:
+        break;
     }
     its_sim_refuse(d, NULL, "the simulator doesn't have '%s' with operands of this form", d->insn->name->text);
     return 0;
@@ -225,7 +233,9 @@ bool its_sim_is_half(its_type type) {
     return type == ITS_TYPE_F16 || type == ITS_TYPE_F16X2 || type == ITS_TYPE_BF16 || type == ITS_TYPE_BF16X2;
 }
 
-bool its_sim_is_float(its_type type) { return its_sim_is_half(type) || type == ITS_TYPE_F32 || type == ITS_TYPE_F64; }
+bool its_sim_is_float(its_type type) {
+    return its_sim_is_half(type) || type == ITS_TYPE_F32 || type == ITS_TYPE_F64;
+}
 
 bool its_sim_is_signed(its_type type) {
     return type == ITS_TYPE_S8 || type == ITS_TYPE_S16 || type == ITS_TYPE_S32 || type == ITS_TYPE_S64;
@@ -235,10 +245,17 @@ its_sim_handler its_sim_by_width(its_sim_decoder *d, its_type type, its_sim_hand
                                  its_sim_handler h64) {
     its_sim_handler handler = ITS_SIM_NO_HANDLER;
     switch (its_type_size(type)) {
-    case 2: handler = h16; break;
-    case 4: handler = h32; break;
-    case 8: handler = h64; break;
-    default: break;
+    case 2:
+        handler = h16;
+        break;
+    case 4:
+        handler = h32;
+        break;
+    case 8:
+        handler = h64;
+        break;
+    default:
+        break;
     }
     if (handler == ITS_SIM_NO_HANDLER) its_sim_refuse_form(d);
     return handler;
@@ -253,10 +270,16 @@ its_sim_handler its_sim_by_int(its_sim_decoder *d, its_type type, its_sim_handle
 
 its_sim_handler its_sim_by_half(its_sim_decoder *d, its_type type, its_sim_handler f16) {
     switch (type) {
-    case ITS_TYPE_F16: return f16;
-    case ITS_TYPE_F16X2: return (its_sim_handler)(f16 + 1);
-    case ITS_TYPE_BF16: return (its_sim_handler)(f16 + 2);
-    case ITS_TYPE_BF16X2: return (its_sim_handler)(f16 + 3);
-    default: its_sim_refuse_form(d); return f16;
+    case ITS_TYPE_F16:
+        return f16;
+    case ITS_TYPE_F16X2:
+        return (its_sim_handler)(f16 + 1);
+    case ITS_TYPE_BF16:
+        return (its_sim_handler)(f16 + 2);
+    case ITS_TYPE_BF16X2:
+        return (its_sim_handler)(f16 + 3);
+    default:
+        its_sim_refuse_form(d);
+        return f16;
     }
 }

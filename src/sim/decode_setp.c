@@ -1,7 +1,7 @@
 /*
- * Comparisons: setp, set, testp. A comparison is one of a few handlers, with its sources swapped or its result inverted:
- * a > b is b < a, a >= b for integers is not a < b. Of floating-point ones the unordered form is the opposite of the
- * ordered form of the opposite.
+ * Comparisons: setp, set, testp. A comparison is one of a few handlers, with its sources swapped or its result
+ * inverted: a > b is b < a, a >= b for integers is not a < b. Of floating-point ones the unordered form is the opposite
+ * of the ordered form of the opposite.
  */
 #include "sim/decode.h"
 
@@ -16,21 +16,50 @@ typedef struct comparison {
 
 static bool float_comparison(its_mod mod, comparison *c) {
     switch (mod) {
-    case ITS_MOD_EQ: *c = (comparison){EQ, false, false}; return true;
-    case ITS_MOD_NE: *c = (comparison){EQU, false, true}; return true;
-    case ITS_MOD_LT: *c = (comparison){LT, false, false}; return true;
-    case ITS_MOD_LE: *c = (comparison){LE, false, false}; return true;
-    case ITS_MOD_GT: *c = (comparison){LT, true, false}; return true;
-    case ITS_MOD_GE: *c = (comparison){LE, true, false}; return true;
-    case ITS_MOD_EQU: *c = (comparison){EQU, false, false}; return true;
-    case ITS_MOD_NEU: *c = (comparison){EQ, false, true}; return true;
-    case ITS_MOD_LTU: *c = (comparison){LE, true, true}; return true;
-    case ITS_MOD_LEU: *c = (comparison){LT, true, true}; return true;
-    case ITS_MOD_GTU: *c = (comparison){LE, false, true}; return true;
-    case ITS_MOD_GEU: *c = (comparison){LT, false, true}; return true;
-    case ITS_MOD_NUM: *c = (comparison){NUM, false, false}; return true;
-    case ITS_MOD_NAN: *c = (comparison){NUM, false, true}; return true;
-    default: return false;
+    case ITS_MOD_EQ:
+        *c = (comparison){EQ, false, false};
+        return true;
+    case ITS_MOD_NE:
+        *c = (comparison){EQU, false, true};
+        return true;
+    case ITS_MOD_LT:
+        *c = (comparison){LT, false, false};
+        return true;
+    case ITS_MOD_LE:
+        *c = (comparison){LE, false, false};
+        return true;
+    case ITS_MOD_GT:
+        *c = (comparison){LT, true, false};
+        return true;
+    case ITS_MOD_GE:
+        *c = (comparison){LE, true, false};
+        return true;
+    case ITS_MOD_EQU:
+        *c = (comparison){EQU, false, false};
+        return true;
+    case ITS_MOD_NEU:
+        *c = (comparison){EQ, false, true};
+        return true;
+    case ITS_MOD_LTU:
+        *c = (comparison){LE, true, true};
+        return true;
+    case ITS_MOD_LEU:
+        *c = (comparison){LT, true, true};
+        return true;
+    case ITS_MOD_GTU:
+        *c = (comparison){LE, false, true};
+        return true;
+    case ITS_MOD_GEU:
+        *c = (comparison){LT, false, true};
+        return true;
+    case ITS_MOD_NUM:
+        *c = (comparison){NUM, false, false};
+        return true;
+    case ITS_MOD_NAN:
+        *c = (comparison){NUM, false, true};
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -38,17 +67,30 @@ static bool float_comparison(its_mod mod, comparison *c) {
 static bool int_comparison(its_mod mod, comparison *c, bool *is_unsigned) {
     *is_unsigned = mod == ITS_MOD_LO || mod == ITS_MOD_LS || mod == ITS_MOD_HI || mod == ITS_MOD_HS;
     switch (mod) {
-    case ITS_MOD_EQ: *c = (comparison){EQ, false, false}; return true;
-    case ITS_MOD_NE: *c = (comparison){EQ, false, true}; return true;
+    case ITS_MOD_EQ:
+        *c = (comparison){EQ, false, false};
+        return true;
+    case ITS_MOD_NE:
+        *c = (comparison){EQ, false, true};
+        return true;
     case ITS_MOD_LO:
-    case ITS_MOD_LT: *c = (comparison){LT, false, false}; return true;
+    case ITS_MOD_LT:
+        *c = (comparison){LT, false, false};
+        return true;
     case ITS_MOD_LS:
-    case ITS_MOD_LE: *c = (comparison){LT, true, true}; return true;
+    case ITS_MOD_LE:
+        *c = (comparison){LT, true, true};
+        return true;
     case ITS_MOD_HI:
-    case ITS_MOD_GT: *c = (comparison){LT, true, false}; return true;
+    case ITS_MOD_GT:
+        *c = (comparison){LT, true, false};
+        return true;
     case ITS_MOD_HS:
-    case ITS_MOD_GE: *c = (comparison){LT, false, true}; return true;
-    default: return false;
+    case ITS_MOD_GE:
+        *c = (comparison){LT, false, true};
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -112,16 +154,27 @@ static void emit_test(its_sim_decoder *d, const test *t, uint32_t dst, bool uppe
 static void combine(its_sim_decoder *d, its_mod operation, uint32_t dst, uint32_t tested, uint32_t c, bool not_c) {
     its_sim_handler handler = H(PRED_COPY);
     switch (operation) {
-    case ITS_MOD_UNKNOWN: break;
-    case ITS_MOD_AND: handler = H(PRED_AND); break;
-    case ITS_MOD_OR: handler = H(PRED_OR); break;
-    case ITS_MOD_XOR: handler = H(PRED_XOR); break;
-    default: its_sim_refuse_form(d); break;
+    case ITS_MOD_UNKNOWN:
+        break;
+    case ITS_MOD_AND:
+        handler = H(PRED_AND);
+        break;
+    case ITS_MOD_OR:
+        handler = H(PRED_OR);
+        break;
+    case ITS_MOD_XOR:
+        handler = H(PRED_XOR);
+        break;
+    default:
+        its_sim_refuse_form(d);
+        break;
     }
     its_sim_emit2(d, handler, dst, 0, tested, c)->mode = (uint16_t)(not_c ? 2 : 0);
 }
 
-static bool is_packed(its_type type) { return type == ITS_TYPE_F16X2 || type == ITS_TYPE_BF16X2; }
+static bool is_packed(its_type type) {
+    return type == ITS_TYPE_F16X2 || type == ITS_TYPE_BF16X2;
+}
 
 /* p|q: of packed operands p is the lower and q the upper half; otherwise q is p for the opposite comparison. */
 static void set_predicates(its_sim_decoder *d) {
@@ -147,16 +200,25 @@ static void set_predicates(its_sim_decoder *d) {
 /* What true is in the destination's type: 1.0 or all ones. */
 static uint64_t truth(its_type type, its_sim_decoder *d) {
     switch (type) {
-    case ITS_TYPE_F32: return 0x3f800000;
-    case ITS_TYPE_F16: return 0x3c00;
-    case ITS_TYPE_BF16: return 0x3f80;
-    case ITS_TYPE_F16X2: return 0x3c003c00;
-    case ITS_TYPE_BF16X2: return 0x3f803f80;
+    case ITS_TYPE_F32:
+        return 0x3f800000;
+    case ITS_TYPE_F16:
+        return 0x3c00;
+    case ITS_TYPE_BF16:
+        return 0x3f80;
+    case ITS_TYPE_F16X2:
+        return 0x3c003c00;
+    case ITS_TYPE_BF16X2:
+        return 0x3f803f80;
     case ITS_TYPE_U32:
-    case ITS_TYPE_S32: return 0xffffffff;
+    case ITS_TYPE_S32:
+        return 0xffffffff;
     case ITS_TYPE_U16:
-    case ITS_TYPE_S16: return 0xffff;
-    default: its_sim_refuse_form(d); return 0;
+    case ITS_TYPE_S16:
+        return 0xffff;
+    default:
+        its_sim_refuse_form(d);
+        return 0;
     }
 }
 
@@ -208,8 +270,14 @@ static void test_property(its_sim_decoder *d) {
 
 void its_sim_decode_setp(its_sim_decoder *d) {
     switch (d->m->op) {
-    case ITS_OP_SETP: set_predicates(d); break;
-    case ITS_OP_SET: set_value(d); break;
-    default: test_property(d); break;
+    case ITS_OP_SETP:
+        set_predicates(d);
+        break;
+    case ITS_OP_SET:
+        set_value(d);
+        break;
+    default:
+        test_property(d);
+        break;
     }
 }

@@ -73,11 +73,16 @@ void its_sim_decode_shuffle(its_sim_decoder *d) {
         return;
     }
     unsigned mode = 0;
-    if (its_sim_has(d, ITS_MOD_UP)) mode = ITS_SHUFFLE_UP;
-    else if (its_sim_has(d, ITS_MOD_DOWN)) mode = ITS_SHUFFLE_DOWN;
-    else if (its_sim_has(d, ITS_MOD_BFLY)) mode = ITS_SHUFFLE_BUTTERFLY;
-    else if (its_sim_has(d, ITS_MOD_IDX)) mode = ITS_SHUFFLE_INDEX;
-    else its_sim_refuse_form(d);
+    if (its_sim_has(d, ITS_MOD_UP))
+        mode = ITS_SHUFFLE_UP;
+    else if (its_sim_has(d, ITS_MOD_DOWN))
+        mode = ITS_SHUFFLE_DOWN;
+    else if (its_sim_has(d, ITS_MOD_BFLY))
+        mode = ITS_SHUFFLE_BUTTERFLY;
+    else if (its_sim_has(d, ITS_MOD_IDX))
+        mode = ITS_SHUFFLE_INDEX;
+    else
+        its_sim_refuse_form(d);
     uint32_t dst, predicate, a = word(d, 1), b = word(d, 2), c = word(d, 3), members = word(d, 4);
     its_sim_pair(d, its_sim_operand(d, 0), ITS_TYPE_B32, ITS_TYPE_PRED, &dst, &predicate);
     its_sim_op *op = its_sim_emit_act(d, ITS_SIM_ACT_SHUFFLE);
@@ -94,10 +99,14 @@ void its_sim_decode_shuffle(its_sim_decoder *d) {
 static void vote(its_sim_decoder *d) {
     its_sim_type(d, 0);
     unsigned mode = ITS_VOTE_BALLOT;
-    if (its_sim_has(d, ITS_MOD_ALL)) mode = ITS_VOTE_ALL;
-    else if (its_sim_has(d, ITS_MOD_ANY)) mode = ITS_VOTE_ANY;
-    else if (its_sim_has(d, ITS_MOD_UNI)) mode = ITS_VOTE_UNIFORM;
-    else if (!its_sim_has(d, ITS_MOD_BALLOT)) its_sim_refuse_form(d);
+    if (its_sim_has(d, ITS_MOD_ALL))
+        mode = ITS_VOTE_ALL;
+    else if (its_sim_has(d, ITS_MOD_ANY))
+        mode = ITS_VOTE_ANY;
+    else if (its_sim_has(d, ITS_MOD_UNI))
+        mode = ITS_VOTE_UNIFORM;
+    else if (!its_sim_has(d, ITS_MOD_BALLOT))
+        its_sim_refuse_form(d);
     if (!its_sim_has(d, ITS_MOD_SYNC)) its_sim_refuse_form(d);
     bool inverted;
     uint32_t a = its_sim_predicate(d, its_sim_operand(d, 1), &inverted), members = word(d, 2);
@@ -129,13 +138,27 @@ static void reduce(its_sim_decoder *d) {
     its_type type = its_sim_type(d, 0);
     unsigned mode = ITS_REDUX_ADD;
     switch (its_sim_first(d, ITS_MODCLASS_OPERATION)) {
-    case ITS_MOD_ADD: mode = ITS_REDUX_ADD; break;
-    case ITS_MOD_MIN: mode = ITS_REDUX_MIN; break;
-    case ITS_MOD_MAX: mode = ITS_REDUX_MAX; break;
-    case ITS_MOD_AND: mode = ITS_REDUX_AND; break;
-    case ITS_MOD_OR: mode = ITS_REDUX_OR; break;
-    case ITS_MOD_XOR: mode = ITS_REDUX_XOR; break;
-    default: its_sim_refuse_form(d); break;
+    case ITS_MOD_ADD:
+        mode = ITS_REDUX_ADD;
+        break;
+    case ITS_MOD_MIN:
+        mode = ITS_REDUX_MIN;
+        break;
+    case ITS_MOD_MAX:
+        mode = ITS_REDUX_MAX;
+        break;
+    case ITS_MOD_AND:
+        mode = ITS_REDUX_AND;
+        break;
+    case ITS_MOD_OR:
+        mode = ITS_REDUX_OR;
+        break;
+    case ITS_MOD_XOR:
+        mode = ITS_REDUX_XOR;
+        break;
+    default:
+        its_sim_refuse_form(d);
+        break;
     }
     if (!its_sim_has(d, ITS_MOD_SYNC) || its_sim_is_float(type)) its_sim_refuse_form(d);
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type), members = word(d, 2);
@@ -159,10 +182,18 @@ static void elect(its_sim_decoder *d) {
 
 void its_sim_decode_vote(its_sim_decoder *d) {
     switch (d->m->op) {
-    case ITS_OP_VOTE: vote(d); break;
-    case ITS_OP_MATCH: match(d); break;
-    case ITS_OP_REDUX: reduce(d); break;
-    case ITS_OP_ELECT: elect(d); break;
+    case ITS_OP_VOTE:
+        vote(d);
+        break;
+    case ITS_OP_MATCH:
+        match(d);
+        break;
+    case ITS_OP_REDUX:
+        reduce(d);
+        break;
+    case ITS_OP_ELECT:
+        elect(d);
+        break;
     default: {
         its_sim_type(d, 0);
         uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_B32);

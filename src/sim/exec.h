@@ -1,11 +1,11 @@
 /*
  * The running machine: grids of CTAs of warps, and a warp's fragments.
  *
- * Threads of a warp make independent progress. Those that are at the same operation in the same call run together as one
- * *fragment*: a position and a mask of lanes. A branch that only some lanes take splits a fragment; fragments that meet at
- * the same operation become one again. Of several fragments the one in the deepest call with the lowest position runs
- * (what is behind comes up to what is ahead, so lanes meet again where paths join), unless it was seen going round a loop
- * that changes nothing, or had more than its share: then it is the others' turn.
+ * Threads of a warp make independent progress. Those that are at the same operation in the same call run together as
+ * one *fragment*: a position and a mask of lanes. A branch that only some lanes take splits a fragment; fragments that
+ * meet at the same operation become one again. Of several fragments the one in the deepest call with the lowest
+ * position runs (what is behind comes up to what is ahead, so lanes meet again where paths join), unless it was seen
+ * going round a loop that changes nothing, or had more than its share: then it is the others' turn.
  *
  *        fragment  { pc, mask, depth, base, local }
  *                       |           |     |     '-- this call's stack frame, bytes from the thread's local memory
@@ -27,10 +27,10 @@ typedef struct its_sim_warp its_sim_warp;
 typedef struct its_sim_cta its_sim_cta;
 
 enum { /* its_sim_frag.state */
-    ITS_SIM_READY,
-    ITS_SIM_AT_SYNC,    /* at an operation that waits for the lanes of `member` */
-    ITS_SIM_AT_BARRIER, /* at barrier `barrier` of the CTA */
-    ITS_SIM_ASLEEP      /* until `wake` */
+       ITS_SIM_READY,
+       ITS_SIM_AT_SYNC,    /* at an operation that waits for the lanes of `member` */
+       ITS_SIM_AT_BARRIER, /* at barrier `barrier` of the CTA */
+       ITS_SIM_ASLEEP      /* until `wake` */
 };
 
 typedef struct its_sim_frag {
@@ -38,11 +38,11 @@ typedef struct its_sim_frag {
     uint32_t mask;
     uint32_t depth, base, local;
     uint8_t state, barrier;
-    bool spins;       /* goes round a loop that changes nothing: came back with the same registers */
-    bool wrote;       /* changed memory since it was last seen at a back edge */
-    uint32_t member;  /* AT_SYNC */
-    uint32_t turn;    /* how often it gave way to others: the lowest runs first */
-    uint64_t wake;    /* nanoseconds */
+    bool spins;      /* goes round a loop that changes nothing: came back with the same registers */
+    bool wrote;      /* changed memory since it was last seen at a back edge */
+    uint32_t member; /* AT_SYNC */
+    uint32_t turn;   /* how often it gave way to others: the lowest runs first */
+    uint64_t wake;   /* nanoseconds */
     /* The loop it may be spinning in: where, how often, what the registers were. */
     const its_sim_op *loop;
     uint32_t loop_count;
@@ -67,25 +67,25 @@ struct its_sim_warp {
     size_t regs_size;
     its_sim_return *calls;
     uint32_t calls_size;
-    char *local; /* lane i's local memory begins at i * grid->local_size */
-    uint64_t ran;  /* operations since a fragment last gave way */
+    char *local;  /* lane i's local memory begins at i * grid->local_size */
+    uint64_t ran; /* operations since a fragment last gave way */
     uint32_t next_range;
     its_sim_range ranges[ITS_SIM_RANGES]; /* allocations last used */
 };
 
 typedef struct its_sim_barrier {
     bool in_use;
-    uint32_t expected; /* threads; 0: all of the CTA */
-    uint32_t arrived;  /* threads, with a given count */
-    uint32_t popc, any, all; /* bar.red so far */
-    const its_sim_op *first; /* who began this phase, for reports */
+    uint32_t expected;           /* threads; 0: all of the CTA */
+    uint32_t arrived;            /* threads, with a given count */
+    uint32_t popc, any, all;     /* bar.red so far */
+    const its_sim_op *first;     /* who began this phase, for reports */
     uint32_t waiting[ITS_LANES]; /* per warp: lanes that have arrived (also without waiting) */
 } its_sim_barrier;
 
 struct its_sim_cta {
     its_sim_grid *grid;
     bool running;
-    uint32_t slot;  /* which of the grid's places it occupies; says %smid */
+    uint32_t slot; /* which of the grid's places it occupies; says %smid */
     uint32_t id[3];
     char *shared; /* in shared_block, aligned */
     void *shared_block;
@@ -103,7 +103,7 @@ struct its_sim_grid {
     uint32_t threads, n_warps; /* per CTA */
     uint32_t shared_size;      /* static and dynamic; addresses from ITS_SIM_SHARED_BEGIN on */
     uint32_t dynamic_shared, dynamic_begin;
-    uint32_t local_size;       /* bytes of local memory per thread */
+    uint32_t local_size; /* bytes of local memory per thread */
     char *params;
     uint64_t n_ctas, next_cta, done_ctas;
     uint32_t n_slots, next_slot;
@@ -160,8 +160,8 @@ const its_sim_op *its_sim_frag_meet(const its_sim_warp *warp, const its_sim_frag
 /* Ends lanes: takes them out of the running fragment and of everything that counts live threads. */
 void its_sim_frag_exit(its_sim_exec *x, uint32_t mask);
 /*
- * Called at a taken branch to `target` at or before the running operation. True if the fragment has come round a loop in
- * which neither its registers nor memory changed.
+ * Called at a taken branch to `target` at or before the running operation. True if the fragment has come round a loop
+ * in which neither its registers nor memory changed.
  */
 bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *target);
 
@@ -189,8 +189,8 @@ typedef struct its_sim_access {
 /* Fills access->address from the address register and offset of `op`. */
 void its_sim_access_addresses(const its_sim_exec *x, const its_sim_op *op, its_sim_access *access);
 /*
- * Checks `bytes` at access->address of each lane of `mask` and fills access->pointer; lane by lane, any mixture of spaces.
- * False: a fault was recorded.
+ * Checks `bytes` at access->address of each lane of `mask` and fills access->pointer; lane by lane, any mixture of
+ * spaces. False: a fault was recorded.
  */
 bool its_sim_access_check(its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t bytes, bool writes,
                           its_sim_access *access);
@@ -209,6 +209,8 @@ extern const its_sim_isa its_sim_isa_base;
 #ifdef ITS_SIM_HAVE_X86_LEVELS
 extern const its_sim_isa its_sim_isa_v3, its_sim_isa_v4;
 #endif
+/* The index-th copy that this CPU can run, from the slowest; NULL past the last. */
+const its_sim_isa *its_sim_isa_get(uint32_t index);
 /* The best one that this CPU can run. */
 const its_sim_isa *its_sim_isa_best(void);
 

@@ -43,66 +43,70 @@
 #define ITS_CAST_b128(x) (x)
 
 #define ITS_BEGIN_ALU(id) static void run_##id(const its_sim_op *op, const char *regs, char *dst) {
-#define ITS_ALU1(id, D, A, expression)                                                                                 \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    D *const d = ITS_ALIGNED64(dst);                                                                                   \
-    ITS_SOURCE_##A(a, a) ITS_EACH_LANE { ITS_READ_##A(a) d[i] = ITS_CAST_##D(expression); }                            \
+#define ITS_ALU1(id, D, A, expression)                   \
+    ITS_BEGIN_ALU(id)                                    \
+    D *const d = ITS_ALIGNED64(dst);                     \
+    ITS_SOURCE_##A(a, a) ITS_EACH_LANE {                 \
+        ITS_READ_##A(a) d[i] = ITS_CAST_##D(expression); \
+    }                                                    \
     }
-#define ITS_ALU2(id, D, A, B, expression)                                                                              \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    D *const d = ITS_ALIGNED64(dst);                                                                                   \
-    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_EACH_LANE {                                                          \
-        ITS_READ_##A(a) ITS_READ_##B(b) d[i] = ITS_CAST_##D(expression);                                               \
-    }                                                                                                                  \
+#define ITS_ALU2(id, D, A, B, expression)                                \
+    ITS_BEGIN_ALU(id)                                                    \
+    D *const d = ITS_ALIGNED64(dst);                                     \
+    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_EACH_LANE {            \
+        ITS_READ_##A(a) ITS_READ_##B(b) d[i] = ITS_CAST_##D(expression); \
+    }                                                                    \
     }
-#define ITS_ALU3(id, D, A, B, C, expression)                                                                           \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    D *const d = ITS_ALIGNED64(dst);                                                                                   \
-    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_SOURCE_##C(c, c) ITS_EACH_LANE {                                     \
-        ITS_READ_##A(a) ITS_READ_##B(b) ITS_READ_##C(c) d[i] = ITS_CAST_##D(expression);                               \
-    }                                                                                                                  \
+#define ITS_ALU3(id, D, A, B, C, expression)                                             \
+    ITS_BEGIN_ALU(id)                                                                    \
+    D *const d = ITS_ALIGNED64(dst);                                                     \
+    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_SOURCE_##C(c, c) ITS_EACH_LANE {       \
+        ITS_READ_##A(a) ITS_READ_##B(b) ITS_READ_##C(c) d[i] = ITS_CAST_##D(expression); \
+    }                                                                                    \
     }
-#define ITS_ALU4(id, D, A, B, C, E, expression)                                                                        \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    D *const d = ITS_ALIGNED64(dst);                                                                                   \
-    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_SOURCE_##C(c, c) ITS_SOURCE_##E(e, e) ITS_EACH_LANE {                \
-        ITS_READ_##A(a) ITS_READ_##B(b) ITS_READ_##C(c) ITS_READ_##E(e) d[i] = ITS_CAST_##D(expression);               \
-    }                                                                                                                  \
+#define ITS_ALU4(id, D, A, B, C, E, expression)                                                          \
+    ITS_BEGIN_ALU(id)                                                                                    \
+    D *const d = ITS_ALIGNED64(dst);                                                                     \
+    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_SOURCE_##C(c, c) ITS_SOURCE_##E(e, e) ITS_EACH_LANE {  \
+        ITS_READ_##A(a) ITS_READ_##B(b) ITS_READ_##C(c) ITS_READ_##E(e) d[i] = ITS_CAST_##D(expression); \
+    }                                                                                                    \
     }
 #define ITS_STORE_PRED(words) *(u32 *)(void *)dst = its_lanes_pack(words) ^ (0u - (op->mode & 1u));
-#define ITS_CMP1(id, A, condition)                                                                                     \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    _Alignas(64) s32 words[ITS_LANES];                                                                                 \
-    ITS_SOURCE_##A(a, a) ITS_EACH_LANE { ITS_READ_##A(a) words[i] = (condition) ? -1 : 0; }                            \
-    ITS_STORE_PRED(words)                                                                                              \
+#define ITS_CMP1(id, A, condition)                       \
+    ITS_BEGIN_ALU(id)                                    \
+    _Alignas(64) s32 words[ITS_LANES];                   \
+    ITS_SOURCE_##A(a, a) ITS_EACH_LANE {                 \
+        ITS_READ_##A(a) words[i] = (condition) ? -1 : 0; \
+    }                                                    \
+    ITS_STORE_PRED(words)                                \
     }
-#define ITS_CMP2(id, A, B, condition)                                                                                  \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    _Alignas(64) s32 words[ITS_LANES];                                                                                 \
-    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_EACH_LANE {                                                          \
-        ITS_READ_##A(a) ITS_READ_##B(b) words[i] = (condition) ? -1 : 0;                                               \
-    }                                                                                                                  \
-    ITS_STORE_PRED(words)                                                                                              \
+#define ITS_CMP2(id, A, B, condition)                                    \
+    ITS_BEGIN_ALU(id)                                                    \
+    _Alignas(64) s32 words[ITS_LANES];                                   \
+    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_EACH_LANE {            \
+        ITS_READ_##A(a) ITS_READ_##B(b) words[i] = (condition) ? -1 : 0; \
+    }                                                                    \
+    ITS_STORE_PRED(words)                                                \
     }
-#define ITS_CMP3(id, A, B, C, condition)                                                                               \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    _Alignas(64) s32 words[ITS_LANES];                                                                                 \
-    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_SOURCE_##C(c, c) ITS_EACH_LANE {                                     \
-        ITS_READ_##A(a) ITS_READ_##B(b) ITS_READ_##C(c) words[i] = (condition) ? -1 : 0;                               \
-    }                                                                                                                  \
-    ITS_STORE_PRED(words)                                                                                              \
+#define ITS_CMP3(id, A, B, C, condition)                                                 \
+    ITS_BEGIN_ALU(id)                                                                    \
+    _Alignas(64) s32 words[ITS_LANES];                                                   \
+    ITS_SOURCE_##A(a, a) ITS_SOURCE_##B(b, b) ITS_SOURCE_##C(c, c) ITS_EACH_LANE {       \
+        ITS_READ_##A(a) ITS_READ_##B(b) ITS_READ_##C(c) words[i] = (condition) ? -1 : 0; \
+    }                                                                                    \
+    ITS_STORE_PRED(words)                                                                \
     }
-#define ITS_PRED(id, expression)                                                                                       \
-    ITS_BEGIN_ALU(id)                                                                                                  \
-    const u32 a = its_sim_pred(regs, op->a) ^ (0u - (op->mode & 1u));                                                  \
-    const u32 b = its_sim_pred(regs, op->b) ^ (0u - ((u32)op->mode >> 1 & 1u));                                        \
-    const u32 c = its_sim_pred(regs, op->c) ^ (0u - ((u32)op->mode >> 2 & 1u));                                        \
-    (void)b, (void)c;                                                                                                  \
-    *(u32 *)(void *)dst = (expression);                                                                                \
+#define ITS_PRED(id, expression)                                                \
+    ITS_BEGIN_ALU(id)                                                           \
+    const u32 a = its_sim_pred(regs, op->a) ^ (0u - (op->mode & 1u));           \
+    const u32 b = its_sim_pred(regs, op->b) ^ (0u - ((u32)op->mode >> 1 & 1u)); \
+    const u32 c = its_sim_pred(regs, op->c) ^ (0u - ((u32)op->mode >> 2 & 1u)); \
+    (void)b, (void)c;                                                           \
+    *(u32 *)(void *)dst = (expression);                                         \
     }
 #define ITS_ALU_RAW(id)
-#include "sim/alu_int.def"
 #include "sim/alu_float.def"
+#include "sim/alu_int.def"
 #undef ITS_ALU1
 #undef ITS_ALU2
 #undef ITS_ALU3

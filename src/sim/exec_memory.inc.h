@@ -1,7 +1,8 @@
 /*
  * Loads and stores. An access of a warp is checked as a whole where it can be: lowest and highest address against one
  * allocation, all alignments in one go. Only what fails that is looked at lane by lane (access.c), which also finds the
- * fault. Lanes that take no part get the address of one that does, so that loads need no mask until the result is merged.
+ * fault. Lanes that take no part get the address of one that does, so that loads need no mask until the result is
+ * merged.
  */
 
 typedef struct span {
@@ -80,19 +81,21 @@ static inline bool locate(its_sim_exec *x, const its_sim_op *op, uint32_t mask, 
 /* -- loads --------------------------------------------------------------------------------------------------------- */
 
 /* Loads an element of type M at `at` bytes from each pointer into a register of type R. */
-#define ITS_LOAD(M, R)                                                                                                 \
-    do {                                                                                                               \
-        R *const d = ITS_ALIGNED64(dst);                                                                               \
-        if (strong)                                                                                                    \
-            for (unsigned i = 0; i < ITS_LANES; i++)                                                                   \
-                d[i] = (R)__atomic_load_n((const M *)(const void *)(pointer[i] + at), __ATOMIC_RELAXED);               \
-        else                                                                                                           \
-            ITS_EACH_LANE d[i] = (R) * (const M *)(const void *)(pointer[i] + at);                                     \
+#define ITS_LOAD(M, R)                                                                                   \
+    do {                                                                                                 \
+        R *const d = ITS_ALIGNED64(dst);                                                                 \
+        if (strong)                                                                                      \
+            for (unsigned i = 0; i < ITS_LANES; i++)                                                     \
+                d[i] = (R)__atomic_load_n((const M *)(const void *)(pointer[i] + at), __ATOMIC_RELAXED); \
+        else                                                                                             \
+            ITS_EACH_LANE d[i] = (R) * (const M *)(const void *)(pointer[i] + at);                       \
     } while (0)
-#define ITS_LOAD_CASE(size, reg, U, S, R, SR)                                                                          \
-    case (size) * 16 + (reg):                                                                                          \
-        if (is_signed) ITS_LOAD(S, SR);                                                                                \
-        else ITS_LOAD(U, R);                                                                                           \
+#define ITS_LOAD_CASE(size, reg, U, S, R, SR) \
+    case (size)*16 + (reg):                   \
+        if (is_signed)                        \
+            ITS_LOAD(S, SR);                  \
+        else                                  \
+            ITS_LOAD(U, R);                   \
         break
 
 static inline bool contiguous(char *const *pointer, unsigned size) {
@@ -156,18 +159,22 @@ static its_sim_verdict act_LOAD_PARAM(its_sim_exec *x, const its_sim_op *op, uin
 
 /* -- stores -------------------------------------------------------------------------------------------------------- */
 
-#define ITS_STORE(M, R)                                                                                                \
-    do {                                                                                                               \
-        const R *const s = ITS_ALIGNED64(src);                                                                         \
-        for (uint32_t left = mask; left; left &= left - 1) {                                                           \
-            unsigned i = (unsigned)__builtin_ctz(left);                                                                \
-            M *to = (M *)(void *)(pointer[i] + at);                                                                    \
-            if (strong) __atomic_store_n(to, (M)s[i], __ATOMIC_RELAXED);                                               \
-            else *to = (M)s[i];                                                                                        \
-        }                                                                                                              \
+#define ITS_STORE(M, R)                                          \
+    do {                                                         \
+        const R *const s = ITS_ALIGNED64(src);                   \
+        for (uint32_t left = mask; left; left &= left - 1) {     \
+            unsigned i = (unsigned)__builtin_ctz(left);          \
+            M *to = (M *)(void *)(pointer[i] + at);              \
+            if (strong)                                          \
+                __atomic_store_n(to, (M)s[i], __ATOMIC_RELAXED); \
+            else                                                 \
+                *to = (M)s[i];                                   \
+        }                                                        \
     } while (0)
-#define ITS_STORE_CASE(size, reg, M, R)                                                                                \
-    case (size) * 16 + (reg): ITS_STORE(M, R); break
+#define ITS_STORE_CASE(size, reg, M, R) \
+    case (size)*16 + (reg):             \
+        ITS_STORE(M, R);                \
+        break
 
 static void store_element(const its_sim_op *op, char *const *pointer, unsigned at, const char *src, uint32_t mask) {
     const bool strong = op->flags & ITS_SIM_STRONG;

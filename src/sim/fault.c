@@ -1,6 +1,6 @@
 /*
- * Fault reports: one error that says who did what to which address, at the PTX line; then the source line from .loc, and
- * the chain of calls that were inlined.
+ * Fault reports: one error that says who did what to which address, at the PTX line; then the source line from .loc,
+ * and the chain of calls that were inlined.
  */
 #include "sim/fault.h"
 
@@ -27,8 +27,7 @@ its_sim_verdict its_sim_fault_at(its_sim_exec *x, const its_sim_op *op, uint32_t
     fault->n_lanes = (uint32_t)__builtin_popcount(mask);
     memcpy(fault->cta, x->cta->id, sizeof(fault->cta));
     for (unsigned k = 0; k < 3; k++)
-        fault->thread[k] =
-            (uint32_t)its_sim_sreg_value(x->warp, (its_sim_sreg)(ITS_SIM_SREG_TID_X + k), fault->lane);
+        fault->thread[k] = (uint32_t)its_sim_sreg_value(x->warp, (its_sim_sreg)(ITS_SIM_SREG_TID_X + k), fault->lane);
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
@@ -48,7 +47,9 @@ static const char *verb(const its_sim_fault *fault) {
     return verbs[fault->access];
 }
 
-static const char *bytes_text(uint64_t bytes) { return bytes == 1 ? "byte" : "bytes"; }
+static const char *bytes_text(uint64_t bytes) {
+    return bytes == 1 ? "byte" : "bytes";
+}
 
 /* "a 4096-byte device memory allocation", "the 16-byte global variable 'x'", with the PE if it isn't ours. */
 static void put_allocation(its_buffer *out, const its_sim_fault *fault) {
@@ -68,7 +69,9 @@ static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
     const its_sim_nearby *nearby = &fault->nearby;
     uint64_t over;
     switch (nearby->what) {
-    case ITS_SIM_NEAR_NULL: its_buffer_text(out, ", a null pointer"); return;
+    case ITS_SIM_NEAR_NULL:
+        its_buffer_text(out, ", a null pointer");
+        return;
     case ITS_SIM_NEAR_WINDOW:
         its_buffer_printf(out, ", in the %s of PE %u", nearby->window, (unsigned)nearby->pe);
         return;
@@ -80,8 +83,10 @@ static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
         its_buffer_printf(out, ", the last %" PRIu64 " of them past the end of ", over);
         break;
     case ITS_SIM_NEAR_AFTER:
-        if (nearby->distance) its_buffer_printf(out, ", %" PRIu64 " %s past the end of ", nearby->distance, bytes_text(nearby->distance));
-        else its_buffer_text(out, ", right past the end of ");
+        if (nearby->distance)
+            its_buffer_printf(out, ", %" PRIu64 " %s past the end of ", nearby->distance, bytes_text(nearby->distance));
+        else
+            its_buffer_text(out, ", right past the end of ");
         break;
     case ITS_SIM_NEAR_BEFORE:
         its_buffer_printf(out, ", %" PRIu64 " %s before ", nearby->distance, bytes_text(nearby->distance));
@@ -91,7 +96,9 @@ static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
         put_allocation(out, fault);
         its_buffer_text(out, " that was freed");
         return;
-    default: its_buffer_text(out, ", where nothing is allocated"); return;
+    default:
+        its_buffer_text(out, ", where nothing is allocated");
+        return;
     }
     put_allocation(out, fault);
 }
@@ -99,7 +106,9 @@ static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
 /* "reads 4 bytes at shared address 0x400" */
 static void put_access(its_buffer *out, const its_sim_fault *fault) {
     static const char *const spaces[ITS_SPACE_COUNT] = {
-        [ITS_SPACE_SHARED] = "shared ", [ITS_SPACE_LOCAL] = "local ", [ITS_SPACE_PARAM] = "parameter ",
+        [ITS_SPACE_SHARED] = "shared ",
+        [ITS_SPACE_LOCAL] = "local ",
+        [ITS_SPACE_PARAM] = "parameter ",
         [ITS_SPACE_CONST] = "constant ",
     };
     const char *space = spaces[fault->window];
@@ -113,10 +122,11 @@ static void put_access(its_buffer *out, const its_sim_fault *fault) {
 static void put_block(its_buffer *out, const its_sim_fault *fault) {
     if (fault->window == ITS_SPACE_SHARED) {
         uint64_t size = fault->limit - ITS_SIM_SHARED_BEGIN;
-        if (size == 0) its_buffer_text(out, ", but the kernel has no shared memory");
+        if (size == 0)
+            its_buffer_text(out, ", but the kernel has no shared memory");
         else
-            its_buffer_printf(out, ", outside of the CTA's %" PRIu64 " bytes of shared memory, 0x%x to 0x%" PRIx64, size,
-                              ITS_SIM_SHARED_BEGIN, fault->limit);
+            its_buffer_printf(out, ", outside of the CTA's %" PRIu64 " bytes of shared memory, 0x%x to 0x%" PRIx64,
+                              size, ITS_SIM_SHARED_BEGIN, fault->limit);
     } else if (fault->window == ITS_SPACE_LOCAL) {
         its_buffer_printf(out, ", outside of the thread's local memory, 0x%x to 0x%" PRIx64, ITS_SIM_LOCAL_BEGIN,
                           fault->limit);
@@ -131,8 +141,10 @@ static void put_what(its_buffer *out, const its_sim_fault *fault) {
     switch (fault->kind) {
     case ITS_SIM_FAULT_ACCESS:
         put_access(out, fault);
-        if (fault->window == ITS_SPACE_GLOBAL || fault->window == ITS_SPACE_CONST) put_nearby(out, fault);
-        else put_block(out, fault);
+        if (fault->window == ITS_SPACE_GLOBAL || fault->window == ITS_SPACE_CONST)
+            put_nearby(out, fault);
+        else
+            put_block(out, fault);
         break;
     case ITS_SIM_FAULT_MISALIGNED:
         put_access(out, fault);
@@ -146,19 +158,39 @@ static void put_what(its_buffer *out, const its_sim_fault *fault) {
             put_allocation(out, fault);
         }
         break;
-    case ITS_SIM_FAULT_TRAP: its_buffer_text(out, "reaches a trap"); break;
-    case ITS_SIM_FAULT_ASSERT: its_buffer_printf(out, "fails an assertion: %s", text); break;
-    case ITS_SIM_FAULT_STACK: its_buffer_printf(out, "runs out of stack in a call of %s", text); break;
-    case ITS_SIM_FAULT_CALL: its_buffer_printf(out, "makes an indirect call that can't be: %s", text); break;
-    case ITS_SIM_FAULT_BRANCH: its_buffer_printf(out, "branches beyond its table: %s", text); break;
+    case ITS_SIM_FAULT_TRAP:
+        its_buffer_text(out, "reaches a trap");
+        break;
+    case ITS_SIM_FAULT_ASSERT:
+        its_buffer_printf(out, "fails an assertion: %s", text);
+        break;
+    case ITS_SIM_FAULT_STACK:
+        its_buffer_printf(out, "runs out of stack in a call of %s", text);
+        break;
+    case ITS_SIM_FAULT_CALL:
+        its_buffer_printf(out, "makes an indirect call that can't be: %s", text);
+        break;
+    case ITS_SIM_FAULT_BRANCH:
+        its_buffer_printf(out, "branches beyond its table: %s", text);
+        break;
     case ITS_SIM_FAULT_SYNC:
         its_buffer_printf(out, "synchronises with its warp wrongly: %s", text);
         break;
-    case ITS_SIM_FAULT_BARRIER: its_buffer_printf(out, "uses a barrier wrongly: %s", text); break;
-    case ITS_SIM_FAULT_FREE: its_buffer_printf(out, "frees what malloc did not give: %s", text); break;
-    case ITS_SIM_FAULT_PRINT: its_buffer_printf(out, "prints wrongly: %s", text); break;
-    case ITS_SIM_FAULT_REFUSED: its_buffer_printf(out, "reaches what the simulator can't run: %s", text); break;
-    case ITS_SIM_FAULT_NOMEM: its_buffer_text(out, "needs more memory for its calls than there is"); break;
+    case ITS_SIM_FAULT_BARRIER:
+        its_buffer_printf(out, "uses a barrier wrongly: %s", text);
+        break;
+    case ITS_SIM_FAULT_FREE:
+        its_buffer_printf(out, "frees what malloc did not give: %s", text);
+        break;
+    case ITS_SIM_FAULT_PRINT:
+        its_buffer_printf(out, "prints wrongly: %s", text);
+        break;
+    case ITS_SIM_FAULT_REFUSED:
+        its_buffer_printf(out, "reaches what the simulator can't run: %s", text);
+        break;
+    case ITS_SIM_FAULT_NOMEM:
+        its_buffer_text(out, "needs more memory for its calls than there is");
+        break;
     }
 }
 
@@ -170,9 +202,12 @@ static const char *advice(const its_sim_fault *fault) {
         if (fault->nearby.what == ITS_SIM_NEAR_NULL) return "check the pointer that was passed to the kernel";
         if (fault->nearby.what == ITS_SIM_NEAR_FREED) return "free the memory after the kernel has finished";
         return "check the index and the mask of the access";
-    case ITS_SIM_FAULT_MISALIGNED: return "an access must be aligned to its size, vectors to that of the whole vector";
-    case ITS_SIM_FAULT_STACK: return "check that the recursion ends";
-    default: return NULL;
+    case ITS_SIM_FAULT_MISALIGNED:
+        return "an access must be aligned to its size, vectors to that of the whole vector";
+    case ITS_SIM_FAULT_STACK:
+        return "check that the recursion ends";
+    default:
+        return NULL;
     }
 }
 

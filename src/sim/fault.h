@@ -6,19 +6,19 @@
 #include "sim/program.h"
 
 typedef enum its_sim_fault_kind {
-    ITS_SIM_FAULT_ACCESS,      /* nothing good is at the address */
+    ITS_SIM_FAULT_ACCESS, /* nothing good is at the address */
     ITS_SIM_FAULT_MISALIGNED,
     ITS_SIM_FAULT_READ_ONLY,
     ITS_SIM_FAULT_TRAP,
-    ITS_SIM_FAULT_ASSERT,      /* `text` has the message */
-    ITS_SIM_FAULT_STACK,       /* too many or too deep calls */
-    ITS_SIM_FAULT_CALL,        /* a call through a register that holds no function, or one of another signature */
-    ITS_SIM_FAULT_BRANCH,      /* brx.idx beyond its table */
-    ITS_SIM_FAULT_SYNC,        /* a .sync operation used wrongly */
-    ITS_SIM_FAULT_BARRIER,     /* a CTA barrier used wrongly */
-    ITS_SIM_FAULT_FREE,        /* device free of what is no block of device malloc */
-    ITS_SIM_FAULT_PRINT,       /* a format that doesn't fit its arguments */
-    ITS_SIM_FAULT_REFUSED,     /* an operation that the simulator doesn't have */
+    ITS_SIM_FAULT_ASSERT,  /* `text` has the message */
+    ITS_SIM_FAULT_STACK,   /* too many or too deep calls */
+    ITS_SIM_FAULT_CALL,    /* a call through a register that holds no function, or one of another signature */
+    ITS_SIM_FAULT_BRANCH,  /* brx.idx beyond its table */
+    ITS_SIM_FAULT_SYNC,    /* a .sync operation used wrongly */
+    ITS_SIM_FAULT_BARRIER, /* a CTA barrier used wrongly */
+    ITS_SIM_FAULT_FREE,    /* device free of what is no block of device malloc */
+    ITS_SIM_FAULT_PRINT,   /* a format that doesn't fit its arguments */
+    ITS_SIM_FAULT_REFUSED, /* an operation that the simulator doesn't have */
     ITS_SIM_FAULT_NOMEM
 } its_sim_fault_kind;
 
@@ -38,7 +38,7 @@ struct its_sim_fault {
     const its_sim_program *program;
     const its_sim_func *kernel;
     uint32_t op; /* index in the program */
-    char *text; /* what the kind needs to say more; a block of the context, freed with the grid */
+    char *text;  /* what the kind needs to say more; a block of the context, freed with the grid */
 };
 
 /*

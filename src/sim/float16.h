@@ -40,7 +40,9 @@ static inline float f32_f16(uint16_t h) {
     uint32_t u = magnitude >= 0x7c00u << 13 ? magnitude | 0x7f800000u : finite;
     return f32_bits(u | (uint32_t)(h & 0x8000) << 16);
 }
-static inline float f32_bf16(uint16_t h) { return f32_bits((uint32_t)h << 16); }
+static inline float f32_bf16(uint16_t h) {
+    return f32_bits((uint32_t)h << 16);
+}
 
 static inline uint16_t f16_f32(float x) { /* round to nearest even */
     uint32_t u = bits_f32(x), sign = (u >> 16) & 0x8000u;
@@ -68,8 +70,12 @@ static inline float f32_odd_f64(double x) {
     u |= back != x && x == x ? 1u : 0u;
     return f32_bits(u);
 }
-static inline uint16_t f16_f64(double x) { return f16_f32(f32_odd_f64(x)); }
-static inline uint16_t bf16_f64(double x) { return bf16_f32(f32_odd_f64(x)); }
+static inline uint16_t f16_f64(double x) {
+    return f16_f32(f32_odd_f64(x));
+}
+static inline uint16_t bf16_f64(double x) {
+    return bf16_f32(f32_odd_f64(x));
+}
 
 /* a * b + c rounded to odd, for factors whose product is exact in double precision. */
 static inline double f64_odd_fma(double a, double b, double c) {
@@ -83,23 +89,39 @@ static inline double f64_odd_fma(double a, double b, double c) {
 
 /* -- arithmetic on bits -------------------------------------------------------------------------------------------- */
 
-#define ITS_HALF_ARITHMETIC(T)                                                                                         \
-    static inline uint16_t T##_add(uint16_t a, uint16_t b) { return T##_f32(f32_##T(a) + f32_##T(b)); }               \
-    static inline uint16_t T##_sub(uint16_t a, uint16_t b) { return T##_f32(f32_##T(a) - f32_##T(b)); }               \
-    static inline uint16_t T##_mul(uint16_t a, uint16_t b) { return T##_f32(f32_##T(a) * f32_##T(b)); }               \
-    static inline uint16_t T##_fma(uint16_t a, uint16_t b, uint16_t c) {                                               \
-        return T##_f64(f64_odd_fma((double)f32_##T(a), (double)f32_##T(b), (double)f32_##T(c)));                       \
+#define ITS_HALF_ARITHMETIC(T)                                                                   \
+    static inline uint16_t T##_add(uint16_t a, uint16_t b) {                                     \
+        return T##_f32(f32_##T(a) + f32_##T(b));                                                 \
+    }                                                                                            \
+    static inline uint16_t T##_sub(uint16_t a, uint16_t b) {                                     \
+        return T##_f32(f32_##T(a) - f32_##T(b));                                                 \
+    }                                                                                            \
+    static inline uint16_t T##_mul(uint16_t a, uint16_t b) {                                     \
+        return T##_f32(f32_##T(a) * f32_##T(b));                                                 \
+    }                                                                                            \
+    static inline uint16_t T##_fma(uint16_t a, uint16_t b, uint16_t c) {                         \
+        return T##_f64(f64_odd_fma((double)f32_##T(a), (double)f32_##T(b), (double)f32_##T(c))); \
     }
 ITS_HALF_ARITHMETIC(f16)
 ITS_HALF_ARITHMETIC(bf16)
 #undef ITS_HALF_ARITHMETIC
 
-static inline int f16_is_nan(uint16_t h) { return (h & 0x7fff) > 0x7c00; }
-static inline int bf16_is_nan(uint16_t h) { return (h & 0x7fff) > 0x7f80; }
+static inline int f16_is_nan(uint16_t h) {
+    return (h & 0x7fff) > 0x7c00;
+}
+static inline int bf16_is_nan(uint16_t h) {
+    return (h & 0x7fff) > 0x7f80;
+}
 /* Orders finite numbers and infinities as their signed integers: -0 comes before +0. */
-static inline int16_t half_key(uint16_t h) { return (int16_t)(h & 0x8000 ? ~(h & 0x7fff) : h); }
+static inline int16_t half_key(uint16_t h) {
+    return (int16_t)(h & 0x8000 ? ~(h & 0x7fff) : h);
+}
 /* Subnormals to zeros of the same sign. */
-static inline uint16_t f16_flush(uint16_t h) { return (uint16_t)(h & 0x7c00 ? h : h & 0x8000); }
-static inline uint16_t bf16_flush(uint16_t h) { return (uint16_t)(h & 0x7f80 ? h : h & 0x8000); }
+static inline uint16_t f16_flush(uint16_t h) {
+    return (uint16_t)(h & 0x7c00 ? h : h & 0x8000);
+}
+static inline uint16_t bf16_flush(uint16_t h) {
+    return (uint16_t)(h & 0x7f80 ? h : h & 0x8000);
+}
 
 #endif

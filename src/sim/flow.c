@@ -89,8 +89,10 @@ its_sim_verdict its_sim_act_CLOCK(its_sim_exec *x, const its_sim_op *op, uint32_
     if (op->mode == ITS_SIM_SREG_CLOCK_HI || op->mode == ITS_SIM_SREG_GLOBALTIMER_HI) time >>= 32;
     for (uint32_t lane = 0; lane < ITS_LANES; lane++) {
         if (!((mask >> lane) & 1)) continue;
-        if (op->dst_size == 8) ((u64 *)(void *)(x->regs + op->dst))[lane] = time;
-        else ((u32 *)(void *)(x->regs + op->dst))[lane] = (uint32_t)time;
+        if (op->dst_size == 8)
+            ((u64 *)(void *)(x->regs + op->dst))[lane] = time;
+        else
+            ((u32 *)(void *)(x->regs + op->dst))[lane] = (uint32_t)time;
     }
     return ITS_SIM_NEXT;
 }

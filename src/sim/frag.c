@@ -25,7 +25,9 @@ void its_sim_frag_split(its_sim_exec *x, uint32_t mask, const its_sim_op *rest) 
     frag->mask = mask;
 }
 
-void its_sim_frag_remove(its_sim_warp *warp, its_sim_frag *frag) { *frag = warp->frags[--warp->n_frags]; }
+void its_sim_frag_remove(its_sim_warp *warp, its_sim_frag *frag) {
+    *frag = warp->frags[--warp->n_frags];
+}
 
 static bool same_call(const its_sim_frag *a, const its_sim_frag *b) {
     return a->depth == b->depth && a->base == b->base && a->local == b->local;
@@ -146,7 +148,9 @@ bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *target) {
     uint32_t since = count - (1u << (31 - __builtin_clz(count)));
     if (since > LOOKS) return false;
     uint64_t hash = hash_frame(x);
-    if (since == 0) frag->loop_hash = hash;
-    else if (hash == frag->loop_hash) frag->spins = true;
+    if (since == 0)
+        frag->loop_hash = hash;
+    else if (hash == frag->loop_hash)
+        frag->spins = true;
     return frag->spins;
 }

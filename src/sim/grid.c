@@ -1,8 +1,8 @@
 /*
  * Launches: which CTAs are resident, and whose turn it is.
  *
- * As many CTAs are resident as the multiprocessors hold, by threads and shared memory; the others begin as places become
- * free. Warps run a slice each, in turn. A grid is blocked when a whole round of its warps changed nothing.
+ * As many CTAs are resident as the multiprocessors hold, by threads and shared memory; the others begin as places
+ * become free. Warps run a slice each, in turn. A grid is blocked when a whole round of its warps changed nothing.
  */
 #include "sim/exec.h"
 
@@ -15,7 +15,9 @@
 /* Larger stacks are for recursion: clearing them would make all of their pages real. */
 #define CLEARED_STACK ((size_t)1 << 20)
 
-static uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
+static uint32_t round_up(uint32_t n, uint32_t to) {
+    return (n + to - 1) / to * to;
+}
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
 
@@ -38,9 +40,10 @@ static its_status check_block(its_context *ctx, const its_sim_entry *entry, cons
                         entry->name, (unsigned long long)threads, (unsigned)entry->max_threads);
     if (entry->reqntid[0] && memcmp(entry->reqntid, launch->block, sizeof(entry->reqntid)) != 0)
         return its_fail(ctx, ITS_ERR_INPUT, NULL,
-                        "kernel '%s' can't be launched: it requires blocks of %u x %u x %u, not %u x %u x %u", entry->name,
-                        (unsigned)entry->reqntid[0], (unsigned)entry->reqntid[1], (unsigned)entry->reqntid[2],
-                        (unsigned)launch->block[0], (unsigned)launch->block[1], (unsigned)launch->block[2]);
+                        "kernel '%s' can't be launched: it requires blocks of %u x %u x %u, not %u x %u x %u",
+                        entry->name, (unsigned)entry->reqntid[0], (unsigned)entry->reqntid[1],
+                        (unsigned)entry->reqntid[2], (unsigned)launch->block[0], (unsigned)launch->block[1],
+                        (unsigned)launch->block[2]);
     return ITS_OK;
 }
 
@@ -49,8 +52,8 @@ static its_status check_shared(its_context *ctx, const its_sim_entry *entry, con
     uint64_t wanted = (uint64_t)entry->shared + launch->shared;
     if (wanted <= (max ? max : 227u << 10)) return ITS_OK;
     return its_fail(ctx, ITS_ERR_INPUT, NULL,
-                    "kernel '%s' can't be launched: %llu bytes of shared memory per CTA, the device has %u", entry->name,
-                    (unsigned long long)wanted, (unsigned)(max ? max : 227u << 10));
+                    "kernel '%s' can't be launched: %llu bytes of shared memory per CTA, the device has %u",
+                    entry->name, (unsigned long long)wanted, (unsigned)(max ? max : 227u << 10));
 }
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
@@ -253,5 +256,9 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
     return ITS_SIM_DONE;
 }
 
-uint64_t its_sim_grid_instructions(const its_sim_grid *grid) { return grid->instructions; }
-const its_sim_fault *its_sim_grid_fault(const its_sim_grid *grid) { return grid->faulted ? &grid->fault : NULL; }
+uint64_t its_sim_grid_instructions(const its_sim_grid *grid) {
+    return grid->instructions;
+}
+const its_sim_fault *its_sim_grid_fault(const its_sim_grid *grid) {
+    return grid->faulted ? &grid->fault : NULL;
+}

@@ -1,7 +1,7 @@
 /*
- * The 32 lanes of a warp as arrays. A register is 32 consecutive elements of its size (64, 128, 256 or 512 bytes, aligned
- * to 64), a predicate one 32-bit word with a bit per lane. The element types may alias each other: a register has no type
- * of its own, the instruction says what it reads.
+ * The 32 lanes of a warp as arrays. A register is 32 consecutive elements of its size (64, 128, 256 or 512 bytes,
+ * aligned to 64), a predicate one 32-bit word with a bit per lane. The element types may alias each other: a register
+ * has no type of its own, the instruction says what it reads.
  */
 #ifndef ITS_SIM_LANES_H
 #define ITS_SIM_LANES_H

@@ -5,9 +5,9 @@
  *                                                                                                     |
  *                                               DONE | RAN | BLOCKED | FAULT  <--its_sim_grid_step----+
  *
- * A program keeps no pointer into its module. Variables are placed in real memory, which is entered in the memory table.
- * A grid runs its CTAs a slice at a time: its caller steps all grids that may run in turn, so that kernels on different
- * streams and PEs on the same core make progress side by side.
+ * A program keeps no pointer into its module. Variables are placed in real memory, which is entered in the memory
+ * table. A grid runs its CTAs a slice at a time: its caller steps all grids that may run in turn, so that kernels on
+ * different streams and PEs on the same core make progress side by side.
  *
  * Threads: programs, entries and grids are made and freed, and faults reported, on the context's thread. Only
  * its_sim_grid_step may be called on another one: it uses the context's allocator and nothing else of the context.
@@ -31,8 +31,8 @@ typedef struct its_sim_machine {
     uint32_t stack_size;                   /* bytes per thread when calls recurse or are indirect; 0: 64 KiB */
 
     /*
-     * Where module variables and device malloc are placed; both NULL: anonymous mappings. `take` returns NULL if there is
-     * no room; it need not clear. Device malloc calls them from its_sim_grid_step.
+     * Where module variables and device malloc are placed; both NULL: anonymous mappings. `take` returns NULL if there
+     * is no room; it need not clear. Device malloc calls them from its_sim_grid_step.
      */
     void *(*take)(void *user, size_t size, size_t align);
     void (*give)(void *user, void *block, size_t size);
@@ -40,14 +40,18 @@ typedef struct its_sim_machine {
     void (*print)(void *user, const char *text, size_t size);
     void *user;
     uint64_t heap_limit; /* bytes that device malloc may hold at a time; 0: 8 MiB */
+    uint32_t isa;        /* which copy of the loop runs programs, 1 + an index of its_sim_isa_name; 0: the best one */
 } its_sim_machine;
+
+/* Names of the copies of the loop that this CPU can run, "baseline" first; NULL past the last one. */
+const char *its_sim_isa_name(uint32_t index);
 
 /* -- programs ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Decodes a linked module and places its variables. Errors: a type or operand that makes no sense (place and reason), an
- * extern variable that nobody defines, no memory. An instruction that the simulator doesn't have is no error yet: see
- * its_sim_program_entry. `machine` is kept by reference. The caller owns `*program`.
+ * Decodes a linked module and places its variables. Errors: a type or operand that makes no sense (place and reason),
+ * an extern variable that nobody defines, no memory. An instruction that the simulator doesn't have is no error yet:
+ * see its_sim_program_entry. `machine` is kept by reference. The caller owns `*program`.
  */
 its_status its_sim_program_new(its_context *ctx, const its_sim_machine *machine, const its_module *module,
                                its_sim_program **program);
@@ -111,7 +115,8 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget);
 uint64_t its_sim_grid_instructions(const its_sim_grid *grid);
 /* The fault that stopped the grid, or NULL. Owned by the grid. */
 const its_sim_fault *its_sim_grid_fault(const its_sim_grid *grid);
-/* Adds the fault to the context's diagnostics: what, where in PTX and source, which thread, what is near the address. */
+/* Adds the fault to the context's diagnostics: what, where in PTX and source, which thread, what is near the address.
+ */
 void its_sim_fault_report(its_context *ctx, const its_sim_fault *fault);
 
 #endif

@@ -56,9 +56,15 @@ void its_sim_memory_free(its_sim_memory *memory) {
     its_free(ctx, memory);
 }
 
-uint32_t its_sim_memory_pe(const its_sim_memory *memory) { return memory->pe; }
-size_t its_sim_memory_count(const its_sim_memory *memory) { return memory->count; }
-uint64_t its_sim_memory_generation(const its_sim_memory *memory) { return memory->generation; }
+uint32_t its_sim_memory_pe(const its_sim_memory *memory) {
+    return memory->pe;
+}
+size_t its_sim_memory_count(const its_sim_memory *memory) {
+    return memory->count;
+}
+uint64_t its_sim_memory_generation(const its_sim_memory *memory) {
+    return memory->generation;
+}
 
 const its_sim_allocation *its_sim_memory_get(const its_sim_memory *memory, size_t index) {
     return index < memory->count ? &memory->items[index] : NULL;
@@ -85,8 +91,10 @@ static size_t entries_up_to(const its_sim_memory *memory, uint64_t address) {
     size_t low = 0, high = memory->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (memory->items[middle].base <= address) low = middle + 1;
-        else high = middle;
+        if (memory->items[middle].base <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -113,7 +121,11 @@ its_status its_sim_memory_add(its_sim_memory *memory, uint64_t base, uint64_t si
     memory->items = items;
     memmove(&memory->items[at + 1], &memory->items[at], (memory->count - at) * sizeof(*memory->items));
     memory->items[at] = (its_sim_allocation){
-        .base = base, .size = size, .serial = ++memory->serial, .name = name, .kind = (uint8_t)kind,
+        .base = base,
+        .size = size,
+        .serial = ++memory->serial,
+        .name = name,
+        .kind = (uint8_t)kind,
         .read_only = read_only,
     };
     memory->count++;
@@ -189,13 +201,18 @@ bool its_sim_memory_find(const its_sim_memory *memory, uint64_t address, its_sim
     const its_sim_allocation *found = its_sim_memory_at(memory, address);
     if (!found || (moved && found->kind != ITS_SIM_SYMMETRIC)) return false;
     *range = (its_sim_range){
-        .base = found->base + moved, .end = found->base + moved + found->size, .generation = memory->generation,
-        .pe = pe, .kind = found->kind, .read_only = found->read_only,
+        .base = found->base + moved,
+        .end = found->base + moved + found->size,
+        .generation = memory->generation,
+        .pe = pe,
+        .kind = found->kind,
+        .read_only = found->read_only,
     };
     return true;
 }
 
-static void near_is(its_sim_nearby *nearby, its_sim_near what, const its_sim_allocation *allocation, uint64_t distance) {
+static void near_is(its_sim_nearby *nearby, its_sim_near what, const its_sim_allocation *allocation,
+                    uint64_t distance) {
     nearby->what = what;
     nearby->allocation = *allocation;
     nearby->distance = distance;

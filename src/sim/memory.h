@@ -10,7 +10,8 @@
  *
  * All PEs allocate the same symmetric blocks at the same offsets, so an address inside a peer's heap is checked through
  * this PE's own entries: same offset, own base. Windows name address ranges that are no allocation of this PE ("private
- * memory of PE 3"), so that a stray address can be told apart from a random one. Freed blocks are remembered for a while.
+ * memory of PE 3"), so that a stray address can be told apart from a random one. Freed blocks are remembered for a
+ * while.
  *
  * Thread safety: none. Whoever adds or removes entries while kernels run holds a lock that the stepping thread holds
  * during its_sim_grid_step. Nothing here uses guards: what can run out of memory returns ITS_ERR_NOMEM.
@@ -35,11 +36,11 @@ const char *its_sim_kind_text(its_sim_kind kind);
 
 typedef struct its_sim_allocation {
     uint64_t base, size;
-    uint64_t serial; /* the how manieth entry this was, from 1 */
-    its_name name;   /* of a variable, else NULL */
+    uint64_t serial;   /* the how manieth entry this was, from 1 */
+    its_name name;     /* of a variable, else NULL */
     const void *owner; /* of device malloc: the program that allocated it */
-    uint8_t kind;    /* its_sim_kind */
-    bool read_only;  /* stores and atomics are faults */
+    uint8_t kind;      /* its_sim_kind */
+    bool read_only;    /* stores and atomics are faults */
 } its_sim_allocation;
 
 typedef struct its_sim_memory its_sim_memory;

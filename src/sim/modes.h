@@ -3,22 +3,22 @@
 #define ITS_SIM_MODES_H
 
 enum { /* min and max */
-    ITS_MAX_OF = 1,
-    ITS_MIN_MAX_NAN = 2,     /* NaN if either source is */
-    ITS_MIN_MAX_XORSIGN = 4, /* of the absolute values, with the product's sign */
+       ITS_MAX_OF = 1,
+       ITS_MIN_MAX_NAN = 2,     /* NaN if either source is */
+       ITS_MIN_MAX_XORSIGN = 4, /* of the absolute values, with the product's sign */
 };
 
 enum { /* ROUND_F32, ROUND_F64 */
-    ITS_SIM_ROUND_ADD,
-    ITS_SIM_ROUND_SUB,
-    ITS_SIM_ROUND_MUL,
-    ITS_SIM_ROUND_FMA,
-    ITS_SIM_ROUND_DIV,
-    ITS_SIM_ROUND_RCP,
-    ITS_SIM_ROUND_SQRT,
-    ITS_SIM_ROUND_WHAT = 7,
-    ITS_SIM_ROUND_SHIFT = 3, /* then two bits: to nearest, towards zero, down, up */
-    ITS_SIM_ROUND_FTZ = 1 << 5
+       ITS_SIM_ROUND_ADD,
+       ITS_SIM_ROUND_SUB,
+       ITS_SIM_ROUND_MUL,
+       ITS_SIM_ROUND_FMA,
+       ITS_SIM_ROUND_DIV,
+       ITS_SIM_ROUND_RCP,
+       ITS_SIM_ROUND_SQRT,
+       ITS_SIM_ROUND_WHAT = 7,
+       ITS_SIM_ROUND_SHIFT = 3, /* then two bits: to nearest, towards zero, down, up */
+       ITS_SIM_ROUND_FTZ = 1 << 5
 };
 
 /* atom and red */
@@ -36,39 +36,39 @@ typedef enum its_sim_atomic {
 } its_sim_atomic;
 
 enum { /* BARRIER */
-    ITS_BARRIER_SYNC,
-    ITS_BARRIER_ARRIVE,
-    ITS_BARRIER_POPC,
-    ITS_BARRIER_AND,
-    ITS_BARRIER_OR
+       ITS_BARRIER_SYNC,
+       ITS_BARRIER_ARRIVE,
+       ITS_BARRIER_POPC,
+       ITS_BARRIER_AND,
+       ITS_BARRIER_OR
 };
 
 enum { /* SHUFFLE */
-    ITS_SHUFFLE_UP,
-    ITS_SHUFFLE_DOWN,
-    ITS_SHUFFLE_BUTTERFLY,
-    ITS_SHUFFLE_INDEX
+       ITS_SHUFFLE_UP,
+       ITS_SHUFFLE_DOWN,
+       ITS_SHUFFLE_BUTTERFLY,
+       ITS_SHUFFLE_INDEX
 };
 
 enum { /* VOTE */
-    ITS_VOTE_ALL,
-    ITS_VOTE_ANY,
-    ITS_VOTE_UNIFORM,
-    ITS_VOTE_BALLOT
+       ITS_VOTE_ALL,
+       ITS_VOTE_ANY,
+       ITS_VOTE_UNIFORM,
+       ITS_VOTE_BALLOT
 };
 
 enum { /* MATCH */
-    ITS_MATCH_ANY,
-    ITS_MATCH_ALL
+       ITS_MATCH_ANY,
+       ITS_MATCH_ALL
 };
 
 enum { /* REDUX */
-    ITS_REDUX_ADD,
-    ITS_REDUX_MIN,
-    ITS_REDUX_MAX,
-    ITS_REDUX_AND,
-    ITS_REDUX_OR,
-    ITS_REDUX_XOR
+       ITS_REDUX_ADD,
+       ITS_REDUX_MIN,
+       ITS_REDUX_MAX,
+       ITS_REDUX_AND,
+       ITS_REDUX_OR,
+       ITS_REDUX_XOR
 };
 
 #endif

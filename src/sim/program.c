@@ -1,6 +1,6 @@
 /*
- * Programs: a module decoded once. The steps are those of its_sim_program_new; what the simulator doesn't have is noted on
- * the way and told when an entry that can reach it is looked up.
+ * Programs: a module decoded once. The steps are those of its_sim_program_new; what the simulator doesn't have is noted
+ * on the way and told when an entry that can reach it is looked up.
  */
 #include "sim/program.h"
 
@@ -31,11 +31,15 @@ void *its_sim_program_take(const its_sim_program *program, size_t size, size_t a
 void its_sim_program_give(const its_sim_program *program, void *block, size_t size) {
     const its_sim_machine *machine = program->machine;
     if (!block) return;
-    if (machine->take) machine->give(machine->user, block, size);
-    else its_free(program->ctx, ((block_head *)block)[-1].block);
+    if (machine->take)
+        machine->give(machine->user, block, size);
+    else
+        its_free(program->ctx, ((block_head *)block)[-1].block);
 }
 
-size_t its_sim_program_memory(const its_sim_program *program) { return program->arena.total + sizeof(*program); }
+size_t its_sim_program_memory(const its_sim_program *program) {
+    return program->arena.total + sizeof(*program);
+}
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
@@ -154,12 +158,15 @@ its_status its_sim_program_new(its_context *ctx, const its_sim_machine *machine,
     memset(program, 0, sizeof(*program));
     program->ctx = ctx;
     program->machine = machine;
-    program->isa = its_sim_isa_best();
+    program->isa = machine->isa ? its_sim_isa_get(machine->isa - 1) : NULL;
+    if (!program->isa) program->isa = its_sim_isa_best();
     its_arena_init(&program->arena, ctx);
     job j = {program, module};
     its_status status = its_protect(ctx, body, &j);
-    if (status != ITS_OK) its_sim_program_free(program);
-    else *result = program;
+    if (status != ITS_OK)
+        its_sim_program_free(program);
+    else
+        *result = program;
     return status;
 }
 

@@ -37,8 +37,8 @@ typedef enum its_sim_handler {
 #define ITS_CMP3 ITS_ALU1
 #define ITS_PRED ITS_ALU1
 #define ITS_ALU_RAW ITS_ALU1
-#include "sim/alu_int.def"
 #include "sim/alu_float.def"
+#include "sim/alu_int.def"
 #undef ITS_ALU1
 #undef ITS_ALU2
 #undef ITS_ALU3
@@ -69,18 +69,18 @@ typedef its_sim_verdict its_sim_act(its_sim_exec *x, const its_sim_op *op, uint3
 /* -- operations ---------------------------------------------------------------------------------------------------- */
 
 enum { /* its_sim_op.kind */
-    ITS_SIM_OP_ALU,
-    ITS_SIM_OP_ACT,
-    ITS_SIM_OP_BRANCH
+       ITS_SIM_OP_ALU,
+       ITS_SIM_OP_ACT,
+       ITS_SIM_OP_BRANCH
 };
 
-enum { /* its_sim_op.flags of memory operations */
-    ITS_SIM_SIGNED = 1 << 0,   /* loads: sign-extend into a wider register */
-    ITS_SIM_STRONG = 1 << 1,   /* volatile, relaxed, acquire, release: whole elements at once, in program order */
-    ITS_SIM_ACQUIRE = 1 << 2,  /* nothing after it moves before it */
-    ITS_SIM_RELEASE = 1 << 3,  /* nothing before it moves after it */
-    ITS_SIM_ADDRESS32 = 1 << 4, /* the address register has 32 bits */
-    ITS_SIM_CLUSTER = 1 << 5   /* shared::cluster */
+enum {                             /* its_sim_op.flags of memory operations */
+       ITS_SIM_SIGNED = 1 << 0,    /* loads: sign-extend into a wider register */
+       ITS_SIM_STRONG = 1 << 1,    /* volatile, relaxed, acquire, release: whole elements at once, in program order */
+       ITS_SIM_ACQUIRE = 1 << 2,   /* nothing after it moves before it */
+       ITS_SIM_RELEASE = 1 << 3,   /* nothing before it moves after it */
+       ITS_SIM_ADDRESS32 = 1 << 4, /* the address register has 32 bits */
+       ITS_SIM_CLUSTER = 1 << 5    /* shared::cluster */
 };
 
 struct its_sim_op {
@@ -96,9 +96,9 @@ struct its_sim_op {
     uint8_t dst_size; /* bytes per lane of dst; 0: a predicate */
     int64_t imm;
     uint16_t mode;
-    uint8_t size;     /* memory: bytes of an element */
-    uint8_t vec;      /* memory: elements */
-    uint8_t space;    /* its_space */
+    uint8_t size;  /* memory: bytes of an element */
+    uint8_t vec;   /* memory: elements */
+    uint8_t space; /* its_space */
     uint8_t flags;
     uint8_t reg_size; /* memory: bytes of a register that holds an element */
     uint8_t type;     /* its_type, where the act wants it */
@@ -145,7 +145,7 @@ typedef enum its_sim_builtin {
 } its_sim_builtin;
 
 typedef struct its_sim_call {
-    uint8_t kind; /* its_sim_builtin */
+    uint8_t kind;     /* its_sim_builtin */
     uint32_t func;    /* CALL_FUNC */
     uint32_t address; /* CALL_INDIRECT: the register that holds the function's address */
     uint32_t n_args, n_results;
@@ -160,8 +160,8 @@ typedef struct its_sim_table { /* of brx.idx */
 typedef struct its_sim_func {
     const char *name;
     bool is_entry, has_body, address_taken, calls_indirect;
-    bool bounded;        /* all that it can call is known, and no call comes back to it */
-    uint32_t stack_size; /* bounded: bytes of local memory of itself and its calls */
+    bool bounded;          /* all that it can call is known, and no call comes back to it */
+    uint32_t stack_size;   /* bounded: bytes of local memory of itself and its calls */
     uint32_t first, n_ops; /* in its_sim_program.ops */
     uint32_t frame_size;
     uint32_t consts_begin; /* offset of the first constant */
@@ -171,11 +171,11 @@ typedef struct its_sim_func {
     uint32_t n_params, n_results;
     const its_sim_slot *params, *results; /* of a .func */
     uint32_t n_callees, n_shared;
-    const uint32_t *callees;   /* functions called by name */
-    const uint32_t *shared;    /* indices of shared variables that it names */
+    const uint32_t *callees;      /* functions called by name */
+    const uint32_t *shared;       /* indices of shared variables that it names */
     uint32_t refusal, n_refusals; /* in its_sim_program.refusals */
-    its_node where;            /* for diagnostics: kind, origin, pos */
-    its_sim_entry entry;       /* of an .entry */
+    its_node where;               /* for diagnostics: kind, origin, pos */
+    its_sim_entry entry;          /* of an .entry */
 } its_sim_func;
 
 /* -- where things are ---------------------------------------------------------------------------------------------- */
@@ -198,7 +198,8 @@ typedef struct its_sim_file {
     const char *path;
 } its_sim_file;
 
-/* Something that the simulator doesn't have, or that makes no sense: told when an entry that can reach it is looked up. */
+/* Something that the simulator doesn't have, or that makes no sense: told when an entry that can reach it is looked up.
+ */
 typedef struct its_sim_refusal {
     its_sim_where where;
     const char *message, *hint;
@@ -242,8 +243,8 @@ struct its_sim_program {
     ITS_VEC(its_sim_copied) origins;
     char *data; /* all .global and .const variables lie in one block */
     size_t data_size;
-    uint64_t heap_used; /* bytes of device malloc */
-    uint32_t shared_size; /* static shared memory of the module, from ITS_SIM_SHARED_BEGIN on */
+    uint64_t heap_used;     /* bytes of device malloc */
+    uint32_t shared_size;   /* static shared memory of the module, from ITS_SIM_SHARED_BEGIN on */
     uint32_t dynamic_align; /* of dynamic shared memory; at least 16 */
 };
 
@@ -262,7 +263,9 @@ struct its_sim_program {
 #define ITS_SIM_SHARED_BEGIN 1024u
 #define ITS_SIM_LOCAL_BEGIN 256u
 #define ITS_SIM_PARAM_BEGIN 256u
-static inline uint64_t its_sim_func_address(uint32_t func) { return ITS_SIM_WINDOW_FUNC | ((uint64_t)func + 1) << 4; }
+static inline uint64_t its_sim_func_address(uint32_t func) {
+    return ITS_SIM_WINDOW_FUNC | ((uint64_t)func + 1) << 4;
+}
 
 /* -- the parts of its_sim_program_new ------------------------------------------------------------------------------ */
 

@@ -134,9 +134,12 @@ static void tell_entries(its_context *ctx, const its_sim_program *program, its_a
     }
     its_diag_begin(ctx, ITS_ERROR, ITS_NOWHERE, "there is no kernel '%s' in the module", name);
     const char *closest = its_closest(name, names, count);
-    if (count == 0) its_diag_hint(ctx, "the module has no kernels: mark one with .visible .entry, in CUDA with __global__");
-    else if (closest) its_diag_hint(ctx, "did you mean '%s'? The module has %s", closest, list);
-    else its_diag_hint(ctx, "the module has %s", list);
+    if (count == 0)
+        its_diag_hint(ctx, "the module has no kernels: mark one with .visible .entry, in CUDA with __global__");
+    else if (closest)
+        its_diag_hint(ctx, "did you mean '%s'? The module has %s", closest, list);
+    else
+        its_diag_hint(ctx, "the module has %s", list);
 }
 
 /* Reports everything in reach that can't run; the number of errors. */

@@ -1,7 +1,7 @@
 /*
- * Arithmetic with a directed rounding, or with one that is asked for together with .ftz in a form that has no loop of its
- * own. op->mode holds what is computed (its_sim_round_op), the rounding and the flags. The CPU's rounding mode is changed
- * around the lanes; every value passes through memory, so that the compiler can't move arithmetic out of there.
+ * Arithmetic with a directed rounding, or with one that is asked for together with .ftz in a form that has no loop of
+ * its own. op->mode holds what is computed (its_sim_round_op), the rounding and the flags. The CPU's rounding mode is
+ * changed around the lanes; every value passes through memory, so that the compiler can't move arithmetic out of there.
  */
 #include <fenv.h>
 
@@ -16,26 +16,59 @@ static int fe_mode(unsigned mode) {
 
 static float compute_f32(unsigned what, float a, float b, float c) {
     switch (what) {
-    case ITS_SIM_ROUND_ADD: return a + b;
-    case ITS_SIM_ROUND_SUB: return a - b;
-    case ITS_SIM_ROUND_MUL: return a * b;
-    case ITS_SIM_ROUND_FMA: return fmaf(a, b, c);
-    case ITS_SIM_ROUND_DIV: return a / b;
-    case ITS_SIM_ROUND_RCP: return 1.0f / a;
-    default: return sqrtf(a);
+    case ITS_SIM_ROUND_ADD:
+        return a + b;
+    case ITS_SIM_ROUND_SUB:
+        return a - b;
+    case ITS_SIM_ROUND_MUL:
+        return a * b;
+    case ITS_SIM_ROUND_FMA:
+        return fmaf(a, b, c);
+    case ITS_SIM_ROUND_DIV:
+        return a / b;
+    case ITS_SIM_ROUND_RCP:
+        return 1.0f / a;
+    default:
+        return sqrtf(a);
     }
 }
 
 static double compute_f64(unsigned what, double a, double b, double c) {
     switch (what) {
-    case ITS_SIM_ROUND_ADD: return a + b;
-    case ITS_SIM_ROUND_SUB: return a - b;
-    case ITS_SIM_ROUND_MUL: return a * b;
-    case ITS_SIM_ROUND_FMA: return fma(a, b, c);
-    case ITS_SIM_ROUND_DIV: return a / b;
-    case ITS_SIM_ROUND_RCP: return 1.0 / a;
-    default: return sqrt(a);
+    case ITS_SIM_ROUND_ADD:
+        return a + b;
+    case ITS_SIM_ROUND_SUB:
+        return a - b;
+    case ITS_SIM_ROUND_MUL:
+        return a * b;
+    case ITS_SIM_ROUND_FMA:
+        return fma(a, b, c);
+    case ITS_SIM_ROUND_DIV:
+        return a / b;
+    case ITS_SIM_ROUND_RCP:
+        return 1.0 / a;
+    default:
+        return sqrt(a);
     }
+}
+
+/*
+ * Whether a result of at most the smallest normal number is subnormal when it is rounded without a limit to the
+ * exponent: it is computed 2^64 times as large.
+ */
+static bool is_tiny(unsigned what, float a, float b, float c) {
+    volatile float r;
+    if (what == ITS_SIM_ROUND_MUL || what == ITS_SIM_ROUND_FMA)
+        r = compute_f32(what, a * 0x1p32f, b * 0x1p32f, c * 0x1p64f);
+    else if (what == ITS_SIM_ROUND_DIV)
+        r = a * 0x1p64f / b;
+    else if (what == ITS_SIM_ROUND_RCP)
+        r = 0x1p64f / a;
+    else if (what == ITS_SIM_ROUND_SQRT)
+        return false;
+    else
+        return fabsf(compute_f32(what, a, b, c)) < 0x1p-126f; /* a sum this small is exact */
+    return fabsf(r) < 0x1p-62f;
 }
 
 void its_sim_alu_ROUND_F32(const its_sim_op *op, const char *regs, char *dst) {
@@ -53,9 +86,25 @@ void its_sim_alu_ROUND_F32(const its_sim_op *op, const char *regs, char *dst) {
             c = flush_f32(c);
         }
         volatile float r = compute_f32(op->mode & ITS_SIM_ROUND_WHAT, a, b, c);
-        d[i] = ftz ? ftz_f32(r) : canon_f32(r);
+        if (ftz && fabsf(r) <= 0x1p-126f && is_tiny(op->mode & ITS_SIM_ROUND_WHAT, a, b, c))
+            r = __builtin_copysignf(0.0f, r);
+        d[i] = canon_f32(r);
     }
     fesetround(before);
+}
+
+static double hand_on_nan(unsigned what, double r, double a, double b, double c) {
+    switch (what) {
+    case ITS_SIM_ROUND_FMA:
+        return nan3_f64(r, b, c, a);
+    case ITS_SIM_ROUND_DIV:
+        return nan2_f64(r, a, b);
+    case ITS_SIM_ROUND_RCP:
+    case ITS_SIM_ROUND_SQRT:
+        return nan1_f64(r, a);
+    default:
+        return nan2_f64(r, b, a);
+    }
 }
 
 void its_sim_alu_ROUND_F64(const its_sim_op *op, const char *regs, char *dst) {
@@ -67,7 +116,7 @@ void its_sim_alu_ROUND_F64(const its_sim_op *op, const char *regs, char *dst) {
     for (unsigned i = 0; i < ITS_LANES; i++) {
         volatile double a = as[i], b = bs[i], c = cs[i];
         volatile double r = compute_f64(op->mode & ITS_SIM_ROUND_WHAT, a, b, c);
-        d[i] = canon_f64(r);
+        d[i] = hand_on_nan(op->mode & ITS_SIM_ROUND_WHAT, r, a, b, c);
     }
     fesetround(before);
 }

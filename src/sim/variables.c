@@ -1,6 +1,6 @@
 /*
- * Variables of a module: .global and .const ones in one block of real memory, each an entry of the memory table with a gap
- * behind it; .shared ones at offsets of the CTA's shared memory; initialisers, with the addresses they hold.
+ * Variables of a module: .global and .const ones in one block of real memory, each an entry of the memory table with a
+ * gap behind it; .shared ones at offsets of the CTA's shared memory; initialisers, with the addresses they hold.
  */
 #include <inttypes.h>
 
@@ -16,7 +16,9 @@ typedef struct layout {
     its_status status;
 } layout;
 
-static uint64_t align_up(uint64_t n, uint64_t align) { return (n + align - 1) & ~(align - 1); }
+static uint64_t align_up(uint64_t n, uint64_t align) {
+    return (n + align - 1) & ~(align - 1);
+}
 
 static uint32_t align_of(const its_symbol *symbol) {
     uint32_t natural = its_type_size((its_type)symbol->type) * (symbol->vec ? symbol->vec : 1u);
@@ -48,16 +50,21 @@ static void place(layout *l, const its_var *var) {
     bool dynamic = space == ITS_SPACE_SHARED && symbol->size == 0;
     symbol->pass = NULL;
     if (!(symbol->flags & ITS_SYM_DEFINED) && !dynamic) return;
-    its_sim_variable variable = {.name = symbol->name, .space = (uint8_t)space, .dynamic = dynamic,
-                                 .size = symbol->size, .align = align_of(symbol)};
+    its_sim_variable variable = {.name = symbol->name,
+                                 .space = (uint8_t)space,
+                                 .dynamic = dynamic,
+                                 .size = symbol->size,
+                                 .align = align_of(symbol)};
     if (symbol->size > LARGEST || l->data > LARGEST || l->shared > LARGEST) {
         its_diag_begin(l->program->ctx, ITS_ERROR, its_symbol_place(symbol), "'%s' is larger than memory can be",
                        symbol->name->text);
         l->status = ITS_ERR_INPUT;
         return;
     }
-    if (space == ITS_SPACE_SHARED) place_shared(l, &variable);
-    else place_data(l, &variable);
+    if (space == ITS_SPACE_SHARED)
+        place_shared(l, &variable);
+    else
+        place_data(l, &variable);
     ITS_PUSH(&l->program->arena, &l->program->variables, variable);
     symbol->pass = (void *)l->program->variables.count;
 }
@@ -80,9 +87,8 @@ static its_status enter(its_sim_program *program) {
         variable->address += (uint64_t)(uintptr_t)program->data;
         if (variable->size == 0) continue;
         bool is_const = variable->space == ITS_SPACE_CONST;
-        its_status status =
-            its_sim_memory_add(program->machine->memory, variable->address, variable->size,
-                               is_const ? ITS_SIM_CONST : ITS_SIM_GLOBAL, is_const, variable->name);
+        its_status status = its_sim_memory_add(program->machine->memory, variable->address, variable->size,
+                                               is_const ? ITS_SIM_CONST : ITS_SIM_GLOBAL, is_const, variable->name);
         if (status == ITS_OK) continue;
         variable->size = 0; /* not ours to remove */
         its_diag_begin(program->ctx, ITS_ERROR, ITS_NOWHERE, "no place for the variable '%s'", variable->name->text);
@@ -96,7 +102,8 @@ its_status its_sim_program_place_variables(its_sim_program *program, const its_m
     program->dynamic_align = 16;
     place_all(&l, module);
     if (l.status == ITS_OK && l.shared > INT32_MAX) {
-        its_diag_begin(program->ctx, ITS_ERROR, ITS_NOWHERE, "%" PRIu64 " bytes of .shared variables are more than a CTA has", l.shared);
+        its_diag_begin(program->ctx, ITS_ERROR, ITS_NOWHERE,
+                       "%" PRIu64 " bytes of .shared variables are more than a CTA has", l.shared);
         l.status = ITS_ERR_INPUT;
     }
     if (l.status != ITS_OK) return l.status;
@@ -161,7 +168,9 @@ static its_status value_of(its_sim_program *program, const its_var *var, const i
         real = (double)single;
         memcpy(bits, &real, sizeof(real));
         return ITS_OK;
-    default: *bits = init->bits; return ITS_OK;
+    default:
+        *bits = init->bits;
+        return ITS_OK;
     }
 }
 

@@ -151,8 +151,8 @@ static inline void *kit_alloc(kit *k, size_t size) {
     void *block = aligned_alloc(256, (size + 255) & ~(size_t)255);
     assert_non_null(block);
     memset(block, 0, size);
-    assert_int_equal(its_sim_memory_add(k->machine.memory, (uint64_t)(uintptr_t)block, size, ITS_SIM_DEVICE, false, NULL),
-                     ITS_OK);
+    assert_int_equal(
+        its_sim_memory_add(k->machine.memory, (uint64_t)(uintptr_t)block, size, ITS_SIM_DEVICE, false, NULL), ITS_OK);
     return block;
 }
 
@@ -161,6 +161,8 @@ static inline void kit_free(kit *k, void *block) {
     free(block);
 }
 
-static inline uint64_t kit_address(const void *block) { return (uint64_t)(uintptr_t)block; }
+static inline uint64_t kit_address(const void *block) {
+    return (uint64_t)(uintptr_t)block;
+}
 
 #endif
