@@ -251,7 +251,8 @@ static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list 
             if (!init_braces(parser, symbol, list, at, depth + 1, &stride)) return false;
             at += stride_of(symbol, depth + 1);
         } else {
-            its_init init = {.index = (uint32_t)at++};
+            its_init init = {.index = (uint32_t)list->count}; /* ptxas leaves no gap behind a short inner list */
+            at++;
             if (!init_element(parser, &init) || !add_init(parser, list, &init)) return false;
         }
         if (!its_accept(parser, ',')) break;

@@ -190,17 +190,21 @@ static void put_init(its_buffer *out, const its_init *init) {
     if (init->byte) its_buffer_char(out, ')');
 }
 
-/* Where partly nested braces left elements out, zeros stand in. */
-static void put_init_list(its_buffer *out, const its_var *var) {
-    uint32_t at = 0;
+/* The elements from `next` on, in the braces of this dimension and those inside it; returns the first one left. */
+static uint32_t put_init_list(its_buffer *out, const its_var *var, uint32_t next, unsigned depth) {
+    const its_symbol *symbol = var->symbol;
+    if (depth == symbol->n_dims + (symbol->vec > 1 ? 1U : 0U)) {
+        put_init(out, &var->init[next]);
+        return next + 1;
+    }
+    uint64_t count = depth < symbol->n_dims ? symbol->dims[depth] : symbol->vec;
     its_buffer_char(out, '{');
-    for (uint32_t i = 0; i < var->n_init; i++) {
-        for (; at < var->init[i].index; at++) PUT(out, "0, ");
-        put_init(out, &var->init[i]);
-        if (i + 1 < var->n_init) PUT(out, ", ");
-        at++;
+    for (uint64_t i = 0; i < count && next < var->n_init; i++) {
+        if (i) PUT(out, ", ");
+        next = put_init_list(out, var, next, depth + 1);
     }
     its_buffer_char(out, '}');
+    return next;
 }
 
 static void put_var(its_buffer *out, const its_var *var) {
@@ -215,7 +219,7 @@ static void put_var(its_buffer *out, const its_var *var) {
     if (var->has_init && !declares) {
         PUT(out, " = ");
         if (symbol->n_dims || symbol->vec > 1)
-            put_init_list(out, var);
+            put_init_list(out, var, 0, 0);
         else if (var->n_init)
             put_init(out, var->init);
         else
@@ -315,11 +319,22 @@ static bool has_label(const its_node *node) {
     return node->kind == ITS_NODE_LABEL || node->kind == ITS_NODE_TARGETS || node->kind == ITS_NODE_PROTO;
 }
 
+/*
+ * Does this comment go behind what it stood behind? Not behind another one that has a line of its own, which is what
+ * `alone` remembers of the node before.
+ */
+static bool joins(const its_node *node, bool *alone) {
+    bool comment = node->kind == ITS_NODE_COMMENT, same = comment && (node->flags & ITS_COMMENT_SAME_LINE) && !*alone;
+    *alone = comment && !same;
+    return same;
+}
+
 static void put_body(its_buffer *out, const its_func *func) {
     unsigned depth = 1;
     PUT(out, "{\n");
+    bool alone = true;
     for (const its_node *node = func->first; node; node = node->next) {
-        if (node->kind == ITS_NODE_COMMENT && (node->flags & ITS_COMMENT_SAME_LINE) && node != func->first)
+        if (joins(node, &alone))
             out->data[out->size - 1] = ' ';
         else if (!has_label(node))
             for (unsigned i = node->kind == ITS_NODE_CLOSE; i < depth && i < 16; i++) its_buffer_char(out, '\t');
@@ -436,8 +451,9 @@ static its_status print_body(void *user) {
     its_buffer *out = &job->out;
     its_buffer_reserve(out, job->module->source->size + 256);
     put_header(out, job->module);
+    bool alone = false;
     for (const its_node *node = job->module->first; node; node = node->next) {
-        if (node->kind == ITS_NODE_COMMENT && (node->flags & ITS_COMMENT_SAME_LINE)) out->data[out->size - 1] = ' ';
+        if (joins(node, &alone)) out->data[out->size - 1] = ' ';
         its_print_node(out, node);
         its_buffer_char(out, '\n');
     }

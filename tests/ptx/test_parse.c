@@ -122,7 +122,7 @@ static void test_statements(void **state) {
 
 static const sample modules[] = {
     {".global .align 4 .u32 a[4] = {1, 2, 3};\n", NULL},
-    {".global .u32 a[2][3] = {{1}, {4, 5}};\n", ".global .u32 a[2][3] = {1, 0, 0, 4, 5};\n"},
+    {".global .u32 a[2][3] = {{1}, {4, 5}};\n", ".global .u32 a[2][3] = {{1, 4, 5}};\n"},
     {".global .b8 a[] = {1, 2, 0xff};\n", ".global .b8 a[3] = {1, 2, 255};\n"},
     {".global .u64 a;\n.global .u64 b[4] = {a, a+4, generic(a)+8, 7};\n", NULL},
     {".global .b8 a;\n.global .b8 b[2] = {0xff(a), 0xff00(a)};\n", NULL},
