@@ -212,6 +212,12 @@ def items_of(corpus: Path, only: str | None) -> list[Item]:
     return found
 
 
+def given_flags(path: Path) -> list[str]:
+    """-c where the file's own head asks for it, or where it has something undefined."""
+    text = path.read_text(errors="replace")
+    return ["-c"] if re.search(r"^// corpus.*-c$|^\s*\.extern\s+\.(func|global|const)", text, re.M) else []
+
+
 def report(results: list[tuple[Item, str, str]], corpus: Path) -> int:
     bad = [(item, outcome, detail) for item, outcome, detail in results if outcome != "same"]
     for item, outcome, detail in bad:
@@ -236,7 +242,7 @@ def main() -> int:
     options = parser.parse_args()
     corpus = options.corpus.resolve()
     if options.files:
-        items = [Item(f.resolve(), "given", ["-c"] if "_rdc" in f.name else []) for f in options.files]
+        items = [Item(f.resolve(), "given", given_flags(f)) for f in options.files]
     else:
         items = items_of(corpus, options.only)
     call = partial(check, lib=str(options.library.resolve()), cache_dir=corpus / ".cubin")
