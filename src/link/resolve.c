@@ -4,7 +4,7 @@
  * Functions and variables that a module shows to others (.visible, .weak, .common, .extern) share one space of names.
  * A strong definition wins over a weak one, a weak one over a common one, the largest common one over the others; two
  * strong ones are an error. `link` of every other symbol of that name then leads to the winner. What has no linkage
- * stays the module's own, and so do the entries of regions and libraries.
+ * stays the module's own, and so do entries, which no code can name.
  *
  * Then a walk from what the main module shows finds out what is needed from elsewhere, and what nobody provides.
  */
@@ -82,8 +82,8 @@ static bool is_window(const its_symbol *symbol) {
            (symbol->flags & ITS_SYM_UNSIZED);
 }
 
-static bool has_linkage(const resolution *resolver, const its_symbol *symbol) {
-    if ((symbol->flags & ITS_SYM_ENTRY) && !in_main(resolver, symbol)) return false;
+static bool has_linkage(const its_symbol *symbol) {
+    if (symbol->flags & ITS_SYM_ENTRY) return false; /* nothing can call it: a region may define its kernel's name */
     if (is_function(symbol) && !is_defined(symbol)) return true;
     return symbol->flags & (ITS_SYM_EXTERN | ITS_SYM_VISIBLE | ITS_SYM_WEAK | ITS_SYM_COMMON);
 }
@@ -135,7 +135,7 @@ static void enter_all(resolution *resolver) {
             its_symbol *symbol = priv->symbols.items[j];
             if (!its_is_alias(symbol)) symbol->link = NULL;
             symbol->pass = NULL;
-            if (has_linkage(resolver, symbol)) enter(resolver, symbol);
+            if (has_linkage(symbol)) enter(resolver, symbol);
         }
     }
 }
@@ -147,7 +147,7 @@ static void link_all(resolution *resolver) {
         const struct its_module_private *priv = linker->sources[i].module->priv;
         for (size_t j = 0; j < priv->symbols.count; j++) {
             its_symbol *symbol = priv->symbols.items[j];
-            if (!has_linkage(resolver, symbol) || its_is_alias(symbol)) continue;
+            if (!has_linkage(symbol) || its_is_alias(symbol)) continue;
             its_symbol *winner = its_map_get(&resolver->names, symbol->name);
             if (is_window(symbol) && !is_defined(winner)) {
                 if (!linker->window) linker->window = symbol;
@@ -317,23 +317,29 @@ static void check_missing(resolution *resolver) {
 
 /* -- region calls -------------------------------------------------------------------------------------------------- */
 
-static const char *closest_function(its_linker *linker, const its_module *module, const char *word) {
+enum { MOST_LISTED = 12 };
+
+/* The unit's functions, by name. */
+static const char *list_functions(its_linker *linker, const its_module *module, const char *word, const char **closest) {
     ITS_VEC(const char *) names = {0};
+    const char *list = "";
     for (its_func *func = NULL; (func = its_module_next_func(module, func));)
-        if (func->has_body) ITS_PUSH(&linker->scratch, &names, func->symbol->name->text);
-    return its_closest(word, names.items, names.count);
+        if (func->has_body && !(func->symbol->flags & ITS_SYM_ENTRY))
+            ITS_PUSH(&linker->scratch, &names, func->symbol->name->text);
+    for (size_t i = 0; i < names.count && i < MOST_LISTED; i++)
+        list = its_arena_printf(&linker->scratch, "%s%s'%s'", list, i ? ", " : "", names.items[i]);
+    *closest = its_closest(word, names.items, names.count);
+    return names.count > MOST_LISTED ? its_arena_printf(&linker->scratch, "%s ...", list) : list;
 }
 
 static void report_unknown_function(its_linker *linker, const its_link_source *source, const its_operand *operand,
                                     its_place place) {
+    const char *closest;
+    const char *list = list_functions(linker, source->module, operand->name->text, &closest);
     its_diag_begin(linker->ctx, ITS_ERROR, place, "unit %s has no function '%s'", source->region->unit,
                    operand->name->text);
-    its_diag_also(linker->ctx, its_at(source->module->source, 0), "the unit's PTX");
-    const char *closest = closest_function(linker, source->module, operand->name->text);
-    if (closest)
-        its_diag_hint(linker->ctx, "did you mean '%s'?", closest);
-    else
-        its_diag_hint(linker->ctx, "name a function that it defines; C++ functions are listed by their mangled names");
+    if (closest) its_diag_hint(linker->ctx, "did you mean '%s'? It defines %s", closest, list);
+    else its_diag_hint(linker->ctx, "%s%s", *list ? "it defines " : "it defines no function", list);
 }
 
 static bool has_function(const its_module *module, its_name name, its_symbol **function) {
