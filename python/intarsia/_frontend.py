@@ -7,11 +7,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from triton.language import core as tl
-
 from . import _units
 from ._errors import Error
-from ._language import Region, Unit
+from ._language import Region, Unit, tl
 
 _DIALECTS = ("cuda", "ptx")
 # Externs of these names may stay open when a region is linked: the backend that runs the kernel provides them.

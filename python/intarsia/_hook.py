@@ -170,6 +170,6 @@ def _open_externs(kernel: str, externs: list[dict[str, Any]]) -> str:
     lines = [f"{kernel} still needs what is in none of its device files:"]
     for extern in externs:
         line = f"  {extern['name']}, used by {extern.get('first_user') or 'the kernel'}"
-        lines.append(line + (f", is in the {extern['library']}" if extern.get("library") else ""))
+        lines.append(line + (f", is in {extern['library']}" if extern.get("library") else ""))
     lines.append("linking device libraries for GPUs is not there yet; the simulator provides NVSHMEM itself")
     return "\n".join(lines)

@@ -197,6 +197,7 @@ class BackendHead(ctypes.Structure):
     _fields_ = [("ops", POINTER(BackendOps)), ("ctx", c_void_p)]
 
 
+ERR_FAULT = 6
 MEMORY_DEVICE, MEMORY_SYMMETRIC = 0, 1
 COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_DEVICE = 0, 1, 2
 

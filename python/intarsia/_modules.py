@@ -82,6 +82,8 @@ def _bytes_of(arg: Any, size: int) -> bytes:
         data, what = arg, f"a structure of {len(arg)} bytes"
     elif hasattr(arg, "data_ptr"):
         data, what = int(arg.data_ptr()).to_bytes(8, "little"), "an array, whose address has 8 bytes,"
+    elif isinstance(arg, np.generic) or (isinstance(arg, np.ndarray) and arg.ndim == 0):
+        data, what = np.asarray(arg).tobytes(), f"a {arg.dtype}"
     elif isinstance(arg, (bool, int)):
         try:
             return int(arg).to_bytes(size, "little", signed=arg < 0)
@@ -91,8 +93,6 @@ def _bytes_of(arg: Any, size: int) -> bytes:
         if size not in (4, 8):
             raise ValueError("a float")
         return np.array(arg, f"<f{size}").tobytes()
-    elif isinstance(arg, np.generic) or (isinstance(arg, np.ndarray) and arg.ndim == 0):
-        data, what = np.asarray(arg).tobytes(), f"a {arg.dtype}"
     elif isinstance(arg, np.ndarray):
         raise ValueError("an array on the host (copy it to the device: intarsia.array)")
     else:

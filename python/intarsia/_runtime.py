@@ -19,6 +19,7 @@ class Backend:
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
+        self._fault: Error | None = None
         self._ops = handle.contents.ops.contents
         self._ctx = _lib.Context(handle.contents.ctx)
         self.name = _lib.text_of(self._ops.name)
@@ -31,7 +32,17 @@ class Backend:
     def _call(self, operation: str, *args: Any) -> None:
         if self._handle is None:
             raise Error("the backend was closed by intarsia.finalize()")
-        self._ctx.check(getattr(self._ops, operation)(self._handle, *args))
+        status = getattr(self._ops, operation)(self._handle, *args)
+        if status != 0:
+            raise self._error(status)
+
+    def _error(self, status: int) -> Error:
+        """After a fault every call fails; the first error, which says what happened, may have gone unseen."""
+        error = self._ctx.error(status)
+        if status == _lib.ERR_FAULT:
+            self._fault = self._fault or error
+            return Error(str(self._fault), self._fault.diagnostics, self._fault.status)
+        return error
 
     @property
     def handle(self) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build" / "release" / "bin" / "intarsia"
+PROGRAM = Path(os.environ.get("INTARSIA_TEST_PROGRAM", ROOT / "build" / "release" / "bin" / "intarsia"))
 
 # Before anything is imported: nothing of the user's caches is read or written, and no GPU is looked for.
 _CACHES = tempfile.TemporaryDirectory(prefix="intarsia-tests-")

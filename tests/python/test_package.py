@@ -105,4 +105,4 @@ def test_the_console_script_is_the_program(root):
         [sys.executable, "-m", "intarsia", "--version"],
         capture_output=True, text=True, check=False, env={"PYTHONPATH": str(root / "python"), "PATH": ""},
     )  # fmt: skip
-    assert done.returncode == 0 and done.stdout.startswith("intarsia 0.1.0"), done.stderr
+    assert done.returncode == 0 and done.stdout.split()[:2] == ["intarsia", "0.1.0"], done.stderr

@@ -63,7 +63,7 @@ def test_all_kinds_of_launch_arguments(simulator):
 def test_a_callable_grid_and_warmup(simulator):
     x = simulator.array(np.ones(256, np.float32))
     y = simulator.zeros(256)
-    mixed[lambda meta: (256 // meta["BLOCK"],)](x, y, 256, 2.0, BLOCK=64)
+    mixed[lambda meta: (256 // meta["BLOCK"],)](x, y, 256, 2.0, BLOCK=128)
     assert (y.numpy() == 3).all()
 
 
