@@ -5,11 +5,13 @@ PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv/bin
 CTEST = ctest --output-on-failure -j$(JOBS)
-C_FILES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+C_FILES = $(shell git ls-files --cached --others --exclude-standard 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]')
 PY_PATHS = python tools tests examples bench
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
@@ -42,7 +44,7 @@ build: setup-build build/release/CMakeCache.txt ## the program and the libraries
 	@cmake --build --preset release --target programs
 
 build-tests-%: setup-test
-	@$(MAKE) --no-print-directory build/$*/CMakeCache.txt
+	@$(MAKE) build/$*/CMakeCache.txt
 	@cmake --build --preset $*
 
 # -- running -------------------------------------------------------------------------------------------------------------
