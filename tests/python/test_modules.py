@@ -122,7 +122,7 @@ def test_unknown_names(simulator, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (AXPY.replace("%r5, %r2, %r3, %r4", "%r5, %r2, %r3, %r99"), r"module\.ptx:17:31: error: '%r99' is outside of '%r<6>'"),
+        (AXPY.replace("%r3, %r4;", "%r3, %r99;"), r"module\.ptx:17:31: error: '%r99' is outside of '%r<6>'"),
         (AXPY[: len(AXPY) // 2], "error"),
         (AXPY.replace("@%p ret;", "call lost;").replace(".visible .g", ".extern .func lost;\n.visible .g"), "lost"),
         (AXPY.replace("@%p ret;", "intarsia.call (%r1), 0123456789abcdef::f, ();"),

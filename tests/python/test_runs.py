@@ -184,3 +184,18 @@ def test_vector_add(python, launch, root):
     for done in (python(script), launch(1, script)):
         assert done.returncode == 0, done.stdout + done.stderr
         assert len(re.findall(r"\d+ elements in blocks of 256: equal to NumPy's a \+ b", done.stdout)) == 4
+
+
+@pytest.mark.parametrize(
+    ("n", "options"),
+    [
+        (2, []),
+        (3, ["-m", "70", "-n", "37", "-k", "45", "--iterations", "10"]),
+        (4, ["-m", "33", "-n", "5", "-k", "7", "--slow", "1", "--iterations", "5"]),
+    ],
+)
+def test_allgather_gemm(launch, root, n, options):
+    script = root / "examples" / "02-allgather-gemm" / "ag-gemm.py"
+    done = launch(n, script, "--dtype", "float32", "--stages", "1", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"float32: equal to NumPy's, largest difference 0\.0", done.stdout)) == n
