@@ -156,7 +156,7 @@ static void add_call(analysis *analyser, its_insn *insn) {
 
 static void note_ret(its_link_func *func, its_insn *insn, bool uniform) {
     func->n_rets++;
-    if ((insn->guard && !uniform) || func->n_rets > 1) func->conditional_ret = insn;
+    if (((insn->guard && !uniform) || func->n_rets > 1) && !func->conditional_ret) func->conditional_ret = insn;
 }
 
 /* The number of threads that a `.reqntid` or `.maxntid` gives, 0 if there is none. */

@@ -216,10 +216,25 @@ static void copy_memory(const place *at, const its_slot *to, const its_slot *fro
         from->param->symbol->size < to->param->symbol->size ? from->param->symbol->size : to->param->symbol->size;
     uint32_t a = chunk_size(to->param->symbol), b = chunk_size(from->param->symbol), chunk = a < b ? a : b;
     its_operand temp = temporary(at, chunk);
+    place plain = *at;
+    plain.guarded = false;
     for (uint64_t offset = 0; offset + chunk <= size; offset += chunk) {
-        put_memory(at, false, from, offset, chunk, temp);
+        put_memory(&plain, false, from, offset, chunk, temp);
         put_memory(at, true, to, offset, chunk, temp);
     }
+}
+
+/* A load into a cell. ptxas takes no guard on the load of a result, so only the move behind it has one. */
+static void load_cell(const place *at, const its_slot *from, const its_cell *cell, its_operand to) {
+    place plain = *at;
+    plain.guarded = false;
+    if (from->form != ITS_SLOT_REAL || !at->guarded || !at->insn->guard) {
+        put_memory(at, false, from, cell->offset, cell->size, to);
+        return;
+    }
+    its_operand temp = temporary(at, cell->size);
+    put_memory(&plain, false, from, cell->offset, cell->size, temp);
+    put_move(at, reg_type(cell->size), to, temp);
 }
 
 /* All of `from` to `to`; covers() holds if both are cells. */
@@ -232,7 +247,7 @@ static void copy_slot(const place *at, const its_slot *to, const its_slot *from)
     for (size_t i = 0; i < cells->param->cells.count; i++) {
         const its_cell *cell = &cells->param->cells.items[i];
         if (from->form != ITS_SLOT_CELLS) {
-            put_memory(at, false, from, cell->offset, cell->size, cell_operand(to, i));
+            load_cell(at, from, cell, cell_operand(to, i));
         } else if (to->form != ITS_SLOT_CELLS) {
             put_memory(at, true, to, cell->offset, cell->size, cell_operand(from, i));
         } else {

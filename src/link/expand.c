@@ -41,7 +41,9 @@ static void put_bytes(text *out, const char *bytes, size_t size) {
     out->size += size;
 }
 
-static void put_text(text *out, const char *bytes) { put_bytes(out, bytes, strlen(bytes)); }
+static void put_text(text *out, const char *bytes) {
+    put_bytes(out, bytes, strlen(bytes));
+}
 
 static void put_number(text *out, uint32_t number) {
     char digits[10];
@@ -59,7 +61,9 @@ static void put_mark(text *out, const its_frame *frame, uint32_t alias) {
     put_number(out, alias);
 }
 
-static its_name take_name(const text *out) { return its_intern_raise(out->x->ctx, out->x->text, out->size); }
+static its_name take_name(const text *out) {
+    return its_intern_raise(out->x->ctx, out->x->text, out->size);
+}
 
 its_name its_site_name(its_expander *x, const its_frame *frame, its_name base, uint32_t alias, const char *more) {
     text out = {x, 0};
@@ -171,8 +175,10 @@ static its_symbol *copy_reg(its_expander *x, its_frame *frame, its_symbol *symbo
     uint32_t range = func->reg_range[symbol->id];
     its_regs *regs = range ? frame->ranges[range - 1] : NULL;
     its_name name = symbol->name;
-    if (!regs) name = local_name(x, frame, symbol->name, func->reg_alias[symbol->id]);
-    else if (regs->name != symbol->range->name) name = member_name(x, regs, symbol);
+    if (!regs)
+        name = local_name(x, frame, symbol->name, func->reg_alias[symbol->id]);
+    else if (regs->name != symbol->range->name)
+        name = member_name(x, regs, symbol);
     its_symbol *copy = site_symbol(x, frame, symbol, name);
     copy->range = regs;
     copy->id = x->n_regs++;

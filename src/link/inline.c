@@ -21,89 +21,6 @@ void its_link_keep(its_linker *linker, const its_link_func *caller, const its_li
     ITS_PUSH(&linker->scratch, &linker->kept, kept);
 }
 
-/* -- names --------------------------------------------------------------------------------------------------------- */
-
-static its_name declared_name(const its_node *node) {
-    switch ((its_node_kind)node->kind) {
-    case ITS_NODE_REGS:
-        return ((const its_regs *)node)->name;
-    case ITS_NODE_VAR:
-        return ((const its_var *)node)->symbol->name;
-    case ITS_NODE_LABEL:
-        return ((const its_decl *)node)->symbol->name;
-    case ITS_NODE_PROTO:
-        return ((const its_proto *)node)->symbol->name;
-    case ITS_NODE_TARGETS:
-        return ((const its_targets *)node)->symbol->name;
-    default:
-        return NULL;
-    }
-}
-
-static bool holds(its_name name, const char *marker) {
-    return strstr(name->text, marker) != NULL;
-}
-
-static bool marker_is_free(const its_linker *linker, const char *marker) {
-    const struct its_module_private *priv = linker->out->priv;
-    for (size_t i = 0; i < priv->symbols.count; i++)
-        if (holds(priv->symbols.items[i]->name, marker)) return false;
-    for (size_t i = 0; i < linker->funcs.count; i++) {
-        const its_func *func = linker->funcs.items[i]->func;
-        for (uint32_t j = 0; j < func->params.n; j++)
-            if (holds(func->params.items[j]->name, marker)) return false;
-        for (const its_node *node = func->first; node; node = node->next) {
-            its_name name = declared_name(node);
-            if (name && holds(name, marker)) return false;
-        }
-    }
-    return true;
-}
-
-static void choose_marker(its_linker *linker) {
-    const char *marker = "$i";
-    while (!marker_is_free(linker, marker)) marker = its_arena_printf(&linker->scratch, "%s_", marker);
-    linker->marker = marker;
-}
-
-/* `%r57` is taken for the ranges %r and %r5, if such prefixes are known at all. */
-static void take_ranges(its_linker *linker, const char *text, size_t size) {
-    uint64_t number = 0, unit = 1;
-    for (size_t at = size; at > 1 && text[at - 1] >= '0' && text[at - 1] <= '9' && size - at < 9; unit *= 10) {
-        number += (uint64_t)(text[--at] - '0') * unit;
-        its_name prefix = its_intern_find(linker->ctx, text, at);
-        uintptr_t old = prefix ? (uintptr_t)its_map_get(&linker->taken_ranges, prefix) : 0;
-        if (prefix && (!old || number + 1 < old))
-            its_map_put(&linker->taken_ranges, &linker->scratch, prefix, (void *)(uintptr_t)(number + 1));
-    }
-}
-
-static void take(its_linker *linker, const char *text, size_t size) {
-    its_map_put(&linker->taken, &linker->scratch, its_intern_raise(linker->ctx, text, size), linker);
-    take_ranges(linker, text, size);
-}
-
-static void take_special(its_operand *operand, void *user) {
-    if (operand->kind != ITS_OPND_SREG) return;
-    const char *dot = strchr(operand->name->text, '.');
-    its_name whole = operand->name;
-    if (its_map_get(&((its_linker *)user)->taken, whole)) return;
-    take(user, whole->text, whole->size);
-    if (dot) take(user, whole->text, (size_t)(dot - whole->text));
-}
-
-/* What expanded code may name: the module's symbols and special registers. */
-static void collect_taken(its_linker *linker) {
-    const struct its_module_private *priv = linker->out->priv;
-    for (size_t i = 0; i < priv->symbols.count; i++)
-        take(linker, priv->symbols.items[i]->name->text, priv->symbols.items[i]->name->size);
-    for (size_t i = 0; i < linker->funcs.count; i++) {
-        const its_link_func *func = linker->funcs.items[i];
-        if (!func->is_inlined) continue;
-        for (its_node *node = func->func->first; node; node = node->next) its_node_visit(node, take_special, linker);
-    }
-}
-
 /* -- variables declared in functions ------------------------------------------------------------------------------- */
 
 static bool is_static(const its_node *node) {
@@ -115,9 +32,7 @@ static bool is_static(const its_node *node) {
 static void hoist(inlining *inliner, its_node *node, its_node_list *list) {
     its_linker *linker = inliner->linker;
     its_symbol *symbol = ((its_var *)node)->symbol;
-    const char *text =
-        its_arena_printf(&linker->scratch, "%s%s$%u", symbol->name->text, linker->marker, inliner->n_statics++);
-    symbol->name = its_intern_text(linker->ctx, text);
+    symbol->name = its_names_new(linker, symbol->name->text, "$", inliner->n_statics++);
     symbol->flags &= (uint16_t)~ITS_SYM_IN_FUNC;
     its_module_add_symbol(linker->out, symbol);
     node->next = NULL;
@@ -218,9 +133,8 @@ static void replace_bodies(its_linker *linker) {
  */
 bool its_link_inline(its_linker *linker) {
     inlining inliner = {.linker = linker};
-    choose_marker(linker);
     hoist_statics(&inliner);
-    collect_taken(linker);
+    its_names_take(linker);
     enqueue_roots(&inliner);
     for (size_t i = 0; i < inliner.queue.count; i++) work_on(&inliner, i);
     replace_bodies(linker);
@@ -232,8 +146,7 @@ bool its_link_inline(its_linker *linker) {
  * Ensures: every local name is another. The machine code must not change by this: a check of the renaming itself.
  */
 bool its_link_rename(its_linker *linker) {
-    choose_marker(linker);
-    collect_taken(linker);
+    its_names_take(linker);
     for (size_t i = 0; i < linker->funcs.count; i++) {
         its_link_func *func = linker->funcs.items[i];
         func->queued = func->is_new = true;

@@ -175,23 +175,11 @@ static void read_labels(its_linker *linker, its_link_source *source) {
     if (status != ITS_OK) its_guard_raise(linker->ctx);
 }
 
-/* A label that no section of the main module and no name has. */
-static its_name fresh_label(its_linker *linker) {
-    its_lines *lines = linker->lines;
-    const its_section *section = debug_str(its_link_main(linker));
-    for (;;) {
-        const char *text = its_arena_printf(&linker->scratch, "$L__inlined_name%u", lines->n_labels++);
-        if (its_intern_find(linker->ctx, text, strlen(text))) continue;
-        if (section && memmem(section->body, section->body_size, text, strlen(text))) continue;
-        return its_intern_text(linker->ctx, text);
-    }
-}
-
 its_name its_lines_label(its_linker *linker, its_name text) {
     its_lines *lines = linker->lines;
     its_name label = its_map_get(&lines->labels, text);
     if (label) return label;
-    label = fresh_label(linker);
+    label = its_names_new(linker, "", "$name", lines->n_labels++);
     its_map_put(&lines->labels, &linker->scratch, text, label);
     ITS_PUSH(&linker->scratch, &lines->texts, text);
     return label;

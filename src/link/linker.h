@@ -3,6 +3,7 @@
  *
  *     link.c       the pipeline and the public functions
  *     target.c     the output's version and target
+ *     names.c      names that nothing can catch
  *     resolve.c    which definition each name stands for; what is reached; what is missing
  *     merge.c      one module with all of that: the output, its calls still calls
  *     clone.c      copies of nodes with other symbols, used by merge.c and expand.c
@@ -115,8 +116,8 @@ struct its_link_func {
     its_node *last_insn;
     uint32_t n_insns, n_rets, depth; /* of nested braces */
     bool has_loc, falls_off, ends_in_label, param_by_register;
-    bool is_inlined;   /* plan.c: somewhere */
-    bool is_recursive; /* plan.c: the one function of a cycle of calls that stays */
+    bool is_inlined;         /* plan.c: somewhere */
+    bool is_recursive;       /* plan.c: the one function of a cycle of calls that stays */
     const char *uncloneable; /* why it can't be inlined, or NULL */
     uint64_t size;           /* plan.c: instructions with all that is inlined into it */
     uint32_t n_callers;      /* plan.c: calls of it */
@@ -149,9 +150,8 @@ typedef struct its_linker {
     uint32_t window_align;
     ITS_VEC(its_link_func *) funcs; /* functions of the output that have bodies */
     its_lines *lines;
-    its_map region_names;        /* region.c: names of locals, so far */
-    const char *marker;          /* expand.c: a text that no name of the output holds */
-    its_map taken, taken_ranges; /* expand.c: names a function's own locals must not have */
+    const char *marker;          /* names.c: a text that no name of the inputs holds */
+    its_map taken, taken_ranges; /* names.c: names a function's own locals must not have */
     uint64_t growth;             /* instructions that inlining has added */
     uint32_t n_stripped, regions_inlined, calls_inlined;
     ITS_VEC(its_link_kept) kept;
@@ -205,6 +205,12 @@ typedef struct its_param_access {
 } its_param_access;
 /* False if the instruction is no load or store of a .param variable by name. */
 bool its_param_access_of(its_linker *linker, const its_link_func *func, its_insn *insn, its_param_access *access);
+
+/* names.c */
+void its_names_mark(its_linker *linker); /* chooses the marker */
+void its_names_take(its_linker *linker); /* fills `taken` and `taken_ranges` */
+/* `base`, the marker, `what` and the number: a name of the linker's own. */
+its_name its_names_new(its_linker *linker, const char *base, const char *what, uint32_t number);
 
 /* region.c */
 enum { ITS_INSN_REGION = 1 << 7 }; /* its_node.flags while linking: a call that was a region call */

@@ -30,7 +30,8 @@ typedef struct merge {
     /* of the function being copied */
     its_link_func *func;
     slot_list regs, labels; /* by the original's id */
-    its_map ranges;         /* its_regs -> its copy */
+    uint32_t n_renamed;
+    its_map ranges; /* its_regs -> its copy */
 } merge;
 
 static bool is_main(const merge *merger, const its_symbol *symbol) {
@@ -48,7 +49,7 @@ static its_link_source *source_of(merge *merger, const its_symbol *symbol) {
 
 static its_name free_name(merge *merger, its_name name) {
     if (!its_module_find_name(merger->out, name)) return name;
-    return its_fresh_name(merger->out, name->text);
+    return its_names_new(merger->linker, name->text, "m", ++merger->n_renamed);
 }
 
 static void keep_window(merge *merger, its_symbol *copy) {
@@ -395,6 +396,7 @@ static void append_list(its_module *out, its_node *first) {
  */
 bool its_link_merge(its_linker *linker) {
     merge merger = {.linker = linker, .out = linker->out};
+    its_names_mark(linker);
     merger.cloner = (its_cloner){linker->out, copy_symbol, &merger};
     its_lines_start(linker);
     add_symbols(&merger);

@@ -1,10 +1,10 @@
 /*
  * Which calls are inlined.
  *
- * A walk over the graph of calls, from what is visible, finds the calls that close a cycle. The functions that those lead
- * to stay functions, one per cycle; without calls of them the graph has no cycles, and its functions can be looked at
- * callees first. Each call is then decided on: the size of a function is that of its own instructions plus all that is
- * inlined into it.
+ * A walk over the graph of calls, from what is visible, finds the calls that close a cycle. The functions that those
+ * lead to stay functions, one per cycle; without calls of them the graph has no cycles, and its functions can be looked
+ * at callees first. Each call is then decided on: the size of a function is that of its own instructions plus all that
+ * is inlined into it.
  *
  * Always inlined: functions of fewer than ITS_INLINE_SMALL instructions, and those called once that nobody else can
  * reach. Others up to a budget. What stays, stays with a reason.
@@ -172,17 +172,30 @@ static void note_passing(its_link_func *func, its_operand *operands, uint16_t co
     }
 }
 
+static bool report_count(its_linker *linker, const its_link_call *call, bool results, uint16_t given, uint32_t wanted) {
+    const its_node *node = &call->insn->node;
+    uint32_t pos = node->pos;
+    for (uint16_t i = 0; i < node->count; i++)
+        if (call->insn->ops[i].kind == ITS_OPND_GROUP && (i == 0) == results) pos = call->insn->ops[i].pos;
+    const char *what = results ? "result" : "argument";
+    its_diag_begin(linker->ctx, ITS_ERROR, its_at(node->origin->source, pos), "%u %s%s given, '%s' has %u", given, what,
+                   given == 1 ? "" : "s", call->target->name->text, wanted);
+    its_diag_also(linker->ctx, its_symbol_place(call->target), "declared here");
+    return false;
+}
+
+/* What the inliner relies on; the verifier checks more. */
 static bool check_call(its_linker *linker, const its_link_call *call) {
     its_call_parts parts = its_call_take(call->insn);
-    const its_params *formals = &call->callee->func->params, *results = &call->callee->func->results;
-    const char *what = parts.n_args != formals->n ? "arguments" : "results";
-    if (parts.n_args == formals->n && parts.n_results == results->n) return true;
-    if (parts.n_args == formals->n && parts.n_results == 0) return true; /* the result is not wanted */
-    its_diag_begin(linker->ctx, ITS_ERROR, its_node_place(&call->insn->node), "'%s' is called with %u %s, but has %u",
-                   call->target->name->text, what[0] == 'a' ? parts.n_args : parts.n_results, what,
-                   what[0] == 'a' ? formals->n : results->n);
-    its_diag_also(linker->ctx, its_symbol_place(call->target), "defined here");
-    return false;
+    const its_func *func = call->callee->func;
+    if (call->target->flags & ITS_SYM_ENTRY) {
+        its_diag_begin(linker->ctx, ITS_ERROR, its_node_place(&call->insn->node),
+                       "'%s' is an entry and can't be called", call->target->name->text);
+        return false;
+    }
+    if (parts.n_args != func->params.n) return report_count(linker, call, false, parts.n_args, func->params.n);
+    if (parts.n_results != func->results.n) return report_count(linker, call, true, parts.n_results, func->results.n);
+    return true;
 }
 
 static bool decide_all(its_linker *linker, its_link_func *func) {

@@ -195,18 +195,9 @@ static its_operand address_of(region_call *call, its_symbol *symbol) {
     return (its_operand){.kind = ITS_OPND_ADDR, .count = 1, .pos = base->pos, .list = base};
 }
 
-/*
- * A name that nothing in any of the modules has, since the arguments of the call are named behind its declaration. Each
- * call has a block of its own, so all calls share these names.
- */
+/* Each call has a block of its own, so all calls share these names. */
 static its_name local_name(region_call *call, const char *what, uint32_t index) {
-    const char *text = say(call, "$region_%s%u", what, index);
-    its_name known = its_intern_find(call->linker->ctx, text, strlen(text));
-    its_name name = known ? its_map_get(&call->linker->region_names, known) : NULL;
-    if (name) return name;
-    name = its_fresh_name(call->out, text);
-    its_map_put(&call->linker->region_names, &call->linker->scratch, its_intern_text(call->linker->ctx, text), name);
-    return name;
+    return its_names_new(call->linker, "", what, index);
 }
 
 static its_symbol *new_param(region_call *call, const its_symbol *formal, const char *what, uint32_t index) {
@@ -232,7 +223,7 @@ static its_symbol *new_reg(region_call *call, uint64_t size, uint32_t index) {
     its_regs *regs =
         its_node_new(call->out, ITS_NODE_REGS, sizeof *regs, call->insn->node.origin, call->insn->node.pos);
     its_symbol *symbol = ITS_NEW(its_module_arena(call->out), its_symbol);
-    regs->name = symbol->name = local_name(call, "temp", index);
+    regs->name = symbol->name = local_name(call, "$temp", index);
     regs->type = symbol->type = (uint8_t)bits_type(size < 2 ? 2 : size);
     regs->vec = symbol->vec = 1;
     regs->symbol = symbol;
@@ -279,7 +270,7 @@ static void pass_arg(region_call *call, uint32_t index, const its_operand *arg, 
         call->args[index] = value;
         return;
     }
-    its_symbol *param = new_param(call, formal, "arg", index);
+    its_symbol *param = new_param(call, formal, "$arg", index);
     bool real = arg->kind == ITS_OPND_F32 || arg->kind == ITS_OPND_F64;
     its_type type = real ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : bits_type(size);
     char name[32];
@@ -316,18 +307,34 @@ static void put_call(region_call *call, const its_operand *result) {
     put(call, insn);
 }
 
-/* The result register gets the token 0, or what the function returned. */
-static void put_result(region_call *call, its_symbol *param) {
-    const its_operand *result = result_of(call);
-    char name[32];
-    if (!result) return;
-    uint64_t size = param ? param->size : size_of(call, result);
-    snprintf(name, sizeof name, "%s%s", param ? "ld.param" : "mov", its_type_text(bits_type(size)));
+static void put_move(region_call *call, const its_operand *to, its_operand from, uint64_t size) {
+    char name[16];
+    snprintf(name, sizeof name, "mov%s", its_type_text(bits_type(size < 2 ? 2 : size)));
     its_insn *insn = new_insn(call, name, 2);
-    insn->ops[0] = *result;
-    insn->ops[1] = param ? address_of(call, param) : immediate(0);
+    insn->ops[0] = *to;
+    insn->ops[1] = from;
     guard_like(insn, call->insn);
     put(call, insn);
+}
+
+/* The result register gets the token 0, or what the function returned. ptxas takes no guard on the load of a result. */
+static void put_result(region_call *call, its_symbol *param) {
+    const its_operand *result = result_of(call);
+    char name[24];
+    if (!result) return;
+    if (!param) {
+        put_move(call, result, immediate(0), size_of(call, result));
+        return;
+    }
+    bool guarded = call->insn->guard != NULL;
+    its_operand to =
+        guarded ? of_symbol(ITS_OPND_REG, new_reg(call, param->size, call->parts.n_args), result->pos) : *result;
+    snprintf(name, sizeof name, "ld.param%s", its_type_text(bits_type(param->size)));
+    its_insn *load = new_insn(call, name, 2);
+    load->ops[0] = to;
+    load->ops[1] = address_of(call, param);
+    put(call, load);
+    if (guarded) put_move(call, result, to, param->size);
 }
 
 static void build(region_call *call) {
@@ -337,7 +344,7 @@ static void build(region_call *call) {
     put(call, its_node_new(call->out, ITS_NODE_OPEN, sizeof(its_node), site->origin, site->pos));
     for (uint32_t i = 0; i < formals->n; i++) pass_arg(call, i, &call->parts.args[i], formals->items[i]);
     its_symbol *formal = results->n ? results->items[0] : NULL;
-    its_symbol *param = formal && formal->kind == ITS_SYM_VAR ? new_param(call, formal, "result", 0) : NULL;
+    its_symbol *param = formal && formal->kind == ITS_SYM_VAR ? new_param(call, formal, "$result", 0) : NULL;
     its_operand result = of_symbol(ITS_OPND_SYM, param, site->pos);
     if (formal && !param)
         result = call->parts.n_results ? call->parts.results[0] : (its_operand){.kind = ITS_OPND_SINK};

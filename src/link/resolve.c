@@ -16,6 +16,7 @@
 typedef struct resolution {
     its_linker *linker;
     its_context *ctx;
+    its_map conflicts;          /* names that are a function here and a variable there */
     its_map names;              /* name -> the symbol that stands for it */
     ITS_VEC(its_symbol *) todo; /* definitions whose contents are not walked yet */
     const its_symbol *user;     /* the definition being walked */
@@ -101,6 +102,7 @@ static void report_kinds(resolution *resolver, const its_symbol *symbol, const i
                    symbol->name->text, is_function(symbol) ? "function" : "variable",
                    is_function(other) ? "function" : "variable");
     its_diag_also(resolver->ctx, its_symbol_place(other), "the other one");
+    its_map_put(&resolver->conflicts, &resolver->linker->scratch, symbol->name, resolver);
     resolver->ok = false;
 }
 
@@ -311,6 +313,7 @@ static void check_missing(resolution *resolver) {
     for (size_t i = 0; i < resolver->linker->open.count && !options->keep_externs; i++) {
         const its_link_open *open = &resolver->linker->open.items[i];
         its_name name = open->symbol->name;
+        if (its_map_get(&resolver->conflicts, name)) continue; /* has an error already */
         if (!its_link_is_builtin(name) && !is_deferred(options, name)) report_missing(resolver, open);
     }
 }
@@ -320,7 +323,8 @@ static void check_missing(resolution *resolver) {
 enum { MOST_LISTED = 12 };
 
 /* The unit's functions, by name. */
-static const char *list_functions(its_linker *linker, const its_module *module, const char *word, const char **closest) {
+static const char *list_functions(its_linker *linker, const its_module *module, const char *word,
+                                  const char **closest) {
     ITS_VEC(const char *) names = {0};
     const char *list = "";
     for (its_func *func = NULL; (func = its_module_next_func(module, func));)
@@ -338,8 +342,10 @@ static void report_unknown_function(its_linker *linker, const its_link_source *s
     const char *list = list_functions(linker, source->module, operand->name->text, &closest);
     its_diag_begin(linker->ctx, ITS_ERROR, place, "unit %s has no function '%s'", source->region->unit,
                    operand->name->text);
-    if (closest) its_diag_hint(linker->ctx, "did you mean '%s'? It defines %s", closest, list);
-    else its_diag_hint(linker->ctx, "%s%s", *list ? "it defines " : "it defines no function", list);
+    if (closest)
+        its_diag_hint(linker->ctx, "did you mean '%s'? It defines %s", closest, list);
+    else
+        its_diag_hint(linker->ctx, "%s%s", *list ? "it defines " : "it defines no function", list);
 }
 
 static bool has_function(const its_module *module, its_name name, its_symbol **function) {
