@@ -7,6 +7,7 @@ import multiprocessing.connection
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -17,7 +18,8 @@ def serve(channel: multiprocessing.connection.Connection, call: Callable[[Any], 
     """Answers jobs with (error text or None, result) until it is sent None."""
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache
-        os.dup2(log.fileno(), 2)  # compilers talk there from native code
+        for stream in (1, 2):  # compilers and simulated kernels talk there from native code
+            os.dup2(log.fileno(), stream)
         while (job := channel.recv()) is not None:
             log.truncate(0)
             log.seek(0)
@@ -30,13 +32,17 @@ def serve(channel: multiprocessing.connection.Connection, call: Callable[[Any], 
 
 
 class Pool:
-    """Up to `n` processes that run `call(job)`. A process only ever gets jobs of one group."""
+    """
+    Up to `n` processes that run `call(job)`. A process only ever gets jobs of one group. A job that takes longer than
+    `limit` seconds is ended with its process.
+    """
 
-    def __init__(self, n: int, call: Callable[[Any], Any], group: Callable[[Any], Any] = lambda job: None):
-        self.room, self.call, self.group = n, call, group
+    def __init__(self, n: int, call: Callable[[Any], Any], group: Callable[[Any], Any] = lambda job: None,
+                 limit: float | None = None):
+        self.room, self.call, self.group, self.limit = n, call, group, limit
         self.context = multiprocessing.get_context("spawn")
         self.idle: list[tuple[Any, Any, Any]] = []  # channel, process, group
-        self.busy: dict[Any, tuple[Any, Any]] = {}  # channel: process, job
+        self.busy: dict[Any, tuple[Any, Any, float]] = {}  # channel: process, job, when it began
 
     def run(self, jobs: list[J]) -> Iterator[tuple[J, str | None, Any]]:
         """Yields (job, error or None, result) as they finish."""
@@ -60,11 +66,11 @@ class Pool:
             process.start()
             theirs.close()
         channel.send(job)
-        self.busy[channel] = (process, job)
+        self.busy[channel] = (process, job, time.monotonic())
 
     def _finish(self) -> Iterator[tuple[Any, str | None, Any]]:
-        for channel in multiprocessing.connection.wait(list(self.busy)):
-            process, job = self.busy.pop(channel)
+        for channel in multiprocessing.connection.wait(list(self.busy), timeout=1.0 if self.limit else None):
+            process, job, _ = self.busy.pop(channel)
             try:
                 answer = channel.recv()
                 self.idle.append((channel, process, self.group(job)))
@@ -72,6 +78,12 @@ class Pool:
                 process.join()
                 answer = (f"its process ended (status {process.exitcode})", None)
             yield (job, *answer)
+        for channel, (process, job, began) in list(self.busy.items()):
+            if self.limit and time.monotonic() - began > self.limit:
+                del self.busy[channel]
+                process.kill()
+                process.join()
+                yield job, f"no result after {self.limit:.0f} seconds", None
 
     def _dismiss(self) -> None:
         for channel, process, _ in self.idle:
