@@ -214,6 +214,26 @@ static bool signatures_fit(const its_sim_call *call, const its_sim_func *callee)
     return true;
 }
 
+/*
+ * Where the frame of a callee begins: after the caller's. Fragments of a warp share the block of registers, lane by lane,
+ * which only works where they have the same function at the same place; if another one has something else there, the frame
+ * goes above all of them.
+ */
+static uint32_t callee_base(const its_sim_exec *x, const its_sim_func *caller, const its_sim_func *callee) {
+    const its_sim_warp *warp = x->warp;
+    uint32_t base = x->frag->base + caller->frame_size, top = base;
+    bool taken = false;
+    for (uint32_t i = 0; i < warp->n_frags; i++) {
+        const its_sim_frag *other = &warp->frags[i];
+        if (other == x->frag) continue;
+        const its_sim_func *func = func_of(x, other->pc);
+        uint32_t end = other->base + func->frame_size;
+        if (end > base && !(other->base == base && func == callee)) taken = true;
+        if (end > top) top = end;
+    }
+    return taken ? top : base;
+}
+
 /* Lets the lanes of the running fragment go into `callee`. Requires signatures that fit. */
 static its_sim_verdict enter(its_sim_exec *x, const its_sim_op *op, const its_sim_call *call,
                              const its_sim_func *callee) {
@@ -225,7 +245,7 @@ static its_sim_verdict enter(its_sim_exec *x, const its_sim_op *op, const its_si
     local = (local + 15) & ~(uint64_t)15;
     if (local + callee->local_size > x->grid->local_size)
         return its_sim_fault_at(x, op, frag->mask, ITS_SIM_FAULT_STACK, "'%s'", callee->name);
-    frame to = {frag->base + caller->frame_size, (uint32_t)local};
+    frame to = {callee_base(x, caller, callee), (uint32_t)local};
     if (!its_sim_warp_reserve(warp, (size_t)to.base + callee->frame_size) || !reserve_returns(warp, frag->depth))
         return its_sim_fault_at(x, op, frag->mask, ITS_SIM_FAULT_NOMEM, "%s", "");
     its_sim_return *back = &warp->calls[frag->depth];
