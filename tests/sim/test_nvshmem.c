@@ -1,6 +1,6 @@
 /*
  * The NVSHMEM device library: every call of the device API, compiled, linked and run on several PEs, with calls inlined
- * and as calls; and what happens when a call makes no sense. The kernels are in tests/sim/nvshmem/calls.cu.
+ * and as calls; and what happens when a call makes no sense. The kernels are in tests/sim/nvshmem.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,10 +47,10 @@ typedef struct program {
     size_t size;
 } program;
 
-static program inlined, with_calls;
+static program inlined, with_calls, meetings, meetings_with_calls;
 
-static its_module *compile(its_context *ctx) {
-    its_cc_input input = {.path = ITS_SOURCE_DIR "/tests/sim/nvshmem/calls.cu", .arch = "sm_80"};
+static its_module *compile(its_context *ctx, const char *path, const char *option) {
+    its_cc_input input = {.path = path, .arch = "sm_80", .options = &option, .n_options = option ? 1 : 0};
     its_unit *unit = NULL;
     its_module *module = NULL;
     if (its_cc(ctx, &input, &unit) != ITS_OK ||
@@ -61,7 +61,9 @@ static its_module *compile(its_context *ctx) {
     return module;
 }
 
-static program link_program(its_context *ctx, its_module *main, its_module *library, bool no_inline) {
+static program link_program(its_context *ctx, const char *path, const char *option, its_module *library,
+                            bool no_inline) {
+    its_module *main = compile(ctx, path, option);
     its_link_input input = {.main = main, .libraries = &library, .n_libraries = 1, .options = {.no_inline = no_inline}};
     its_linked *linked = NULL;
     program out = {NULL, 0};
@@ -73,19 +75,23 @@ static program link_program(its_context *ctx, its_module *main, its_module *libr
     memcpy(out.text, text, out.size + 1);
     its_free(ctx, text);
     its_linked_free(linked);
+    its_module_free(main);
     return out;
 }
 
 static int make_programs(void **state) {
     (void)state;
     its_context *ctx = its_context_new(NULL);
-    its_module *main = compile(ctx), *library = NULL;
+    its_module *library = NULL;
     if (its_sim_nvshmem_library(ctx, "sm_80", &library) != ITS_OK) show(ctx);
     assert_non_null(library);
-    inlined = link_program(ctx, main, library, false);
-    with_calls = link_program(ctx, main, library, true);
+    static const char calls[] = ITS_SOURCE_DIR "/tests/sim/nvshmem/calls.cu";
+    static const char others[] = ITS_SOURCE_DIR "/tests/sim/nvshmem/meetings.cu";
+    inlined = link_program(ctx, calls, "-DSOME_TYPES", library, false);
+    with_calls = link_program(ctx, calls, NULL, library, true);
+    meetings = link_program(ctx, others, NULL, library, false);
+    meetings_with_calls = link_program(ctx, others, NULL, library, true);
     its_module_free(library);
-    its_module_free(main);
     its_context_free(ctx);
     return 0;
 }
@@ -94,6 +100,8 @@ static int free_programs(void **state) {
     (void)state;
     free(inlined.text);
     free(with_calls.text);
+    free(meetings.text);
+    free(meetings_with_calls.text);
     return 0;
 }
 
@@ -180,8 +188,8 @@ static bool is_check(const char *name) {
     return false;
 }
 
+/* `user` is how many there should be. */
 static void all_kernels(session *s, const void *user) {
-    (void)user;
     int count = 0;
     for (its_func *f = NULL; (f = its_module_next_func(s->module, f));) {
         if (!(f->symbol->flags & ITS_SYM_ENTRY) || !is_check(f->symbol->name->text)) continue;
@@ -191,22 +199,21 @@ static void all_kernels(session *s, const void *user) {
         ok(s->backend->ops->barrier(s->backend));
         count++;
     }
-    expect(count == 31 + 14 + 12 + 14 + 7 + 3);
+    expect(count == *(const int *)user);
 }
 
 static void test_inlined(void **state) {
     (void)state;
-    for (uint32_t n = 1; n <= 4; n *= 2) run_world(n, &inlined, all_kernels, NULL);
-}
-
-static void test_three_pes(void **state) {
-    (void)state;
-    run_world(3, &inlined, all_kernels, NULL);
+    static const int count = 6 + 2 + 1 + 1 + 1 + 3;
+    run_world(1, &inlined, all_kernels, &count);
+    run_world(4, &inlined, all_kernels, &count);
 }
 
 static void test_with_calls(void **state) {
     (void)state;
-    run_world(2, &with_calls, all_kernels, NULL);
+    static const int count = 31 + 14 + 12 + 14 + 7 + 3;
+    run_world(1, &with_calls, all_kernels, &count);
+    run_world(3, &with_calls, all_kernels, &count);
 }
 
 /* -- barriers of device, stream and host meet -------------------------------------------------------------------------
@@ -232,7 +239,7 @@ static void meet(session *s, const void *user) {
 
 static void test_meet(void **state) {
     (void)state;
-    run_world(3, &inlined, meet, NULL);
+    run_world(3, &meetings, meet, NULL);
 }
 
 static void teams(session *s, const void *user) {
@@ -252,7 +259,7 @@ static void teams(session *s, const void *user) {
 
 static void test_teams(void **state) {
     (void)state;
-    run_world(4, &inlined, teams, NULL);
+    run_world(4, &meetings, teams, NULL);
 }
 
 /* -- mistakes ------------------------------------------------------------------------------------------------------ */
@@ -293,8 +300,8 @@ static void test_mistakes(void **state) {
         {"beyond_block", "8 bytes"},
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
-        run_world(2, &inlined, make_mistake, &mistakes[i]);
-        run_world(2, &with_calls, make_mistake, &mistakes[i]);
+        run_world(2, &meetings, make_mistake, &mistakes[i]);
+        run_world(2, &meetings_with_calls, make_mistake, &mistakes[i]);
     }
 }
 
@@ -330,9 +337,8 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_inlined), cmocka_unit_test(test_three_pes),
-        cmocka_unit_test(test_with_calls), cmocka_unit_test(test_meet),    cmocka_unit_test(test_teams),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_inlined), cmocka_unit_test(test_with_calls),
+        cmocka_unit_test(test_meet),  cmocka_unit_test(test_teams),   cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, make_programs, free_programs);
 }
