@@ -65,7 +65,7 @@ test-c-%: build-tests-%
 
 test-python: build-tests-release build-tests-asan-gcc ## the Python tests and those of the command line
 	@echo "== Python tests"
-	@INTARSIA_TEST_PROGRAM=build/asan-gcc/bin/intarsia $(VENV)/python -m pytest $(PYTEST_ARGS)
+	@INTARSIA_TEST_PROGRAM=build/asan-gcc/bin/intarsia $(VENV)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 check: check-globals check-format check-python check-tidy ## what can be said without running: globals, format, clang-tidy, ruff, mypy
 

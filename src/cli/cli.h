@@ -103,7 +103,7 @@ bool cli_read_size(const char *text, uint64_t *value);
  * What is at `path` and is no plain file (a device, a pipe) is written to directly.
  */
 int cli_write(cli_app *app, const char *path, const char *data, size_t size);
-/* A whole file; "-" is standard input. NULL after a diagnostic. */
+/* A whole file, NUL-terminated, in the arena; "-" is standard input. NULL after a diagnostic. */
 char *cli_read(cli_app *app, const char *path, size_t *size);
 bool cli_has_suffix(const char *text, const char *suffix);
 

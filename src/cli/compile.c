@@ -26,16 +26,13 @@ its_status cli_compile(cli_app *app, const cli_compile_args *args, const char *p
         .n_instances = (uint32_t)args->instances.count,
         .no_cache = args->no_cache,
     };
-    char *source = NULL;
     if (strcmp(path, "-") == 0) {
         size_t size;
-        source = cli_read(app, path, &size);
-        if (!source) return ITS_ERR_IO;
+        input.source = cli_read(app, path, &size);
+        if (!input.source) return ITS_ERR_IO;
         input.path = "<stdin>";
-        input.source = source;
     }
     its_status status = its_cc(app->ctx, &input, unit);
-    its_free(app->ctx, source);
     if (status == ITS_OK) fputs((*unit)->log, stderr);
     return status;
 }

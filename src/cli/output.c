@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 
 int cli_usage(cli_app *app, const char *hint, const char *format, ...) {
@@ -106,15 +107,13 @@ int cli_write(cli_app *app, const char *path, const char *data, size_t size) {
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
-static char *read_failed(cli_app *app, const char *path) {
-    its_fail(app->ctx, ITS_ERR_IO, NULL, "can't read '%s': %s", path, strerror(errno));
+static char *read_failed(cli_app *app, const char *path, int error) {
+    its_fail(app->ctx, ITS_ERR_IO, NULL, "can't read '%s': %s", path, strerror(error));
     return NULL;
 }
 
-char *cli_read(cli_app *app, const char *path, size_t *size) {
-    bool standard = strcmp(path, "-") == 0;
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return read_failed(app, path);
+/* What has no size beforehand: standard input, a pipe. */
+static char *read_stream(cli_app *app, const char *path, int fd, size_t *size) {
     its_buffer buffer;
     its_buffer_init(&buffer, app->ctx);
     ssize_t n;
@@ -124,9 +123,21 @@ char *cli_read(cli_app *app, const char *path, size_t *size) {
         if (n > 0) buffer.size += (size_t)n;
     } while (n > 0 || (n < 0 && errno == EINTR));
     int error = errno;
-    if (!standard) close(fd);
-    if (n == 0) return its_buffer_take(&buffer, size);
+    *size = buffer.size;
+    char *copy = n == 0 ? its_arena_text(&app->arena, buffer.data, buffer.size) : NULL;
     its_buffer_free(&buffer);
-    errno = error;
-    return read_failed(app, path);
+    return copy ? copy : read_failed(app, path, error);
+}
+
+char *cli_read(cli_app *app, const char *path, size_t *size) {
+    if (strcmp(path, "-") == 0) return read_stream(app, path, STDIN_FILENO, size);
+    char *data;
+    int error = its_file_read(&app->arena, path, SIZE_MAX / 2, &data, size);
+    if (error == 0) return data;
+    if (error != EINVAL) return read_failed(app, path, error);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return read_failed(app, path, errno);
+    data = read_stream(app, path, fd, size);
+    close(fd);
+    return data;
 }

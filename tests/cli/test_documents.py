@@ -30,7 +30,8 @@ def test_commands_in_documents_have_options_that_exist(root, intarsia):
 def test_links_and_paths_lead_somewhere(root):
     for document in [root / "README.md", *(root / "docs").glob("*.md")]:
         text = document.read_text()
-        for target in re.findall(r"\]\(([^)#]+)\)", text):
+        prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)#]+)\)", prose):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
         for path in re.findall(r"`((?:src|tests|tools|docs|examples|device|include|python)/[\w./-]+)`", text):

@@ -365,8 +365,8 @@ def test_hang_ups_that_are_ignored_stay_ignored(start, script):
 # -- on a terminal ---------------------------------------------------------------------------------------------------
 
 
-def on_terminal(program, environment, arguments, keys):
-    """Runs the program on a terminal of its own, types `keys` at the first "ready", and returns code and output."""
+def on_terminal(program, environment, arguments, keys, n=1):
+    """Runs the program on a terminal of its own, types `keys` at the n-th "ready", and returns code and output."""
     pid, terminal = os.forkpty()
     if pid == 0:
         os.execve(program, [str(program), *map(str, arguments)],
@@ -376,7 +376,7 @@ def on_terminal(program, environment, arguments, keys):
     with contextlib.suppress(OSError):
         while piece := os.read(terminal, 4096):
             seen += piece
-            if b"ready" in seen and not typed:
+            if seen.count(b"ready") == n and not typed:
                 typed = True
                 os.write(terminal, keys)
     os.close(terminal)
@@ -397,12 +397,13 @@ def caught(*_):
     global count
     count += 1
 signal.signal(signal.SIGINT, caught)
-print("ready" if pe == n - 1 else "")
-end = time.monotonic() + 1
-while time.monotonic() < end: time.sleep(0.05)
+print("ready")
+end = time.monotonic() + 20
+while count == 0 and time.monotonic() < end: time.sleep(0.01)
+time.sleep(0.5)
 print("count", count)
 """
-    code, seen = on_terminal(program, environment, ["run", "--sim", "-n", n, script(body)], b"\x03")
+    code, seen = on_terminal(program, environment, ["run", "--sim", "-n", n, script(body)], b"\x03", n)
     assert code == 0
     assert seen.count("count 1") == n
 
