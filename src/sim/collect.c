@@ -8,7 +8,12 @@
 #include "sim/exec.h"
 #include "sim/modes.h"
 
-static uint32_t ready_lanes(const u32 *members, uint32_t mask, uint32_t *member) {
+/* What an operation does for a group of lanes that are all there. */
+typedef void group_operation(its_sim_exec *x, const its_sim_op *op, uint32_t group);
+
+/* The lanes of `mask` that name the same members as the first of them. */
+static uint32_t same_members(const its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t *member) {
+    const u32 *members = (const u32 *)(const void *)(x->regs + op->e);
     uint32_t same = 0;
     *member = members[__builtin_ctz(mask)];
     for (uint32_t lane = 0; lane < ITS_LANES; lane++)
@@ -16,33 +21,37 @@ static uint32_t ready_lanes(const u32 *members, uint32_t mask, uint32_t *member)
     return same;
 }
 
-/*
- * True if the lanes of the running fragment are all that the operation waits for. Otherwise `*verdict` says how to go
- * on; the operation is then run again once its lanes are together.
- */
-static bool together(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_verdict *verdict) {
-    its_sim_frag *frag = x->frag;
-    uint32_t member;
-    uint32_t group = ready_lanes((const u32 *)(const void *)(x->regs + op->e), mask, &member);
-    *verdict = ITS_SIM_AGAIN;
-    if (group & ~member) {
-        *verdict = its_sim_fault_at(x, op, group & ~member, ITS_SIM_FAULT_SYNC,
-                                    "lane takes part but is not in the member mask 0x%08x", (unsigned)member);
-        return false;
-    }
-    if (group != frag->mask) { /* take apart: the group, other groups, those that don't take part */
-        if (mask != group) {
-            its_sim_frag_add(x->warp, frag, mask & ~group, op);
-            frag->mask &= ~(mask & ~group);
-        }
-        its_sim_frag_split(x, group, op + 1);
-        return false;
-    }
-    if ((member & x->warp->live) == group) return true;
+/* Leaves the lanes of `group` at `op`, as a fragment that waits for the other members. */
+static void wait_for(its_sim_exec *x, const its_sim_op *op, uint32_t group, uint32_t member) {
+    its_sim_frag *frag = its_sim_frag_add(x->warp, x->frag, group, op);
     frag->state = ITS_SIM_AT_SYNC;
     frag->member = member;
-    *verdict = its_sim_sync_check(x);
-    return false;
+    x->frag->mask &= ~group;
+}
+
+/*
+ * Does the operation for every group in the running fragment that is complete. If others are not, their lanes wait, and
+ * what is left of the fragment goes on behind the operation.
+ */
+static its_sim_verdict collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, group_operation *operation) {
+    bool waits = false;
+    for (uint32_t left = mask; left;) {
+        uint32_t member, group = same_members(x, op, left, &member);
+        left &= ~group;
+        if (group & ~member)
+            return its_sim_fault_at(x, op, group & ~member, ITS_SIM_FAULT_SYNC,
+                                    "lane takes part but is not in the member mask 0x%08x", (unsigned)member);
+        if ((member & x->warp->live) == group) {
+            if (operation) operation(x, op, group);
+            continue;
+        }
+        wait_for(x, op, group, member);
+        waits = true;
+    }
+    if (!waits) return ITS_SIM_NEXT;
+    x->frag->pc = op + 1;
+    if (x->frag->mask == 0) its_sim_frag_remove(x->warp, x->frag);
+    return its_sim_sync_check(x);
 }
 
 /* All fragments that wait for `member`: the lanes they have, and whether they are at one place. */
@@ -95,8 +104,7 @@ its_sim_verdict its_sim_sync_check(its_sim_exec *x) {
 }
 
 its_sim_verdict its_sim_act_WARP_BARRIER(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_verdict verdict;
-    return together(x, op, mask, &verdict) ? ITS_SIM_NEXT : verdict;
+    return collect(x, op, mask, NULL);
 }
 
 /* -- shuffles ------------------------------------------------------------------------------------------------------ */
@@ -120,9 +128,7 @@ static bool shuffle_source(unsigned mode, uint32_t lane, uint32_t b, uint32_t c,
     return inside;
 }
 
-its_sim_verdict its_sim_act_SHUFFLE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_verdict verdict;
-    if (!together(x, op, mask, &verdict)) return verdict;
+static void shuffle(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     const u32 *b = (const u32 *)(const void *)(x->regs + op->b), *c = (const u32 *)(const void *)(x->regs + op->c);
     uint32_t from[ITS_LANES], inside = 0;
     memcpy(from, x->regs + op->a, sizeof(from));
@@ -134,7 +140,10 @@ its_sim_verdict its_sim_act_SHUFFLE(its_sim_exec *x, const its_sim_op *op, uint3
     }
     if (op->dst != UINT32_MAX) its_lanes_merge(x->regs + op->dst, x->scratch, mask, 4);
     if (op->list) its_sim_set_pred(x->regs, op->list, inside, mask);
-    return ITS_SIM_NEXT;
+}
+
+its_sim_verdict its_sim_act_SHUFFLE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    return collect(x, op, mask, shuffle);
 }
 
 /* -- votes --------------------------------------------------------------------------------------------------------- */
@@ -144,9 +153,7 @@ static void set_all(char *reg, uint32_t mask, uint32_t value) {
         if ((mask >> lane) & 1) ((u32 *)(void *)reg)[lane] = value;
 }
 
-its_sim_verdict its_sim_act_VOTE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_verdict verdict;
-    if (!together(x, op, mask, &verdict)) return verdict;
+static void vote(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     uint32_t yes = (its_sim_pred(x->regs, op->a) ^ (op->imm ? ITS_FULL : 0)) & mask;
     bool result = false;
     switch (op->mode) {
@@ -161,10 +168,13 @@ its_sim_verdict its_sim_act_VOTE(its_sim_exec *x, const its_sim_op *op, uint32_t
         break;
     default:
         set_all(x->regs + op->dst, mask, yes);
-        return ITS_SIM_NEXT;
+        return;
     }
     its_sim_set_pred(x->regs, op->dst, result ? ITS_FULL : 0, mask);
-    return ITS_SIM_NEXT;
+}
+
+its_sim_verdict its_sim_act_VOTE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    return collect(x, op, mask, vote);
 }
 
 static uint64_t word_of(const its_sim_exec *x, uint32_t offset, uint32_t size, uint32_t lane) {
@@ -180,9 +190,7 @@ static uint32_t lanes_with(const its_sim_exec *x, const its_sim_op *op, uint32_t
 }
 
 /* ANY: the lanes that have my value; ALL: the mask if all have the same, else 0. */
-its_sim_verdict its_sim_act_MATCH(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_verdict verdict;
-    if (!together(x, op, mask, &verdict)) return verdict;
+static void match(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     uint32_t same[ITS_LANES] = {0};
     bool all = false;
     for (uint32_t lane = 0; lane < ITS_LANES; lane++)
@@ -192,7 +200,10 @@ its_sim_verdict its_sim_act_MATCH(its_sim_exec *x, const its_sim_op *op, uint32_
         if ((mask >> lane) & 1 && op->dst != UINT32_MAX)
             ((u32 *)(void *)(x->regs + op->dst))[lane] = op->mode == ITS_MATCH_ALL ? (all ? mask : 0) : same[lane];
     if (op->list) its_sim_set_pred(x->regs, op->list, all ? ITS_FULL : 0, mask);
-    return ITS_SIM_NEXT;
+}
+
+its_sim_verdict its_sim_act_MATCH(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    return collect(x, op, mask, match);
 }
 
 static uint32_t redux(unsigned mode, bool is_signed, uint32_t a, uint32_t b) {
@@ -213,22 +224,24 @@ static uint32_t redux(unsigned mode, bool is_signed, uint32_t a, uint32_t b) {
     }
 }
 
-its_sim_verdict its_sim_act_REDUX(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_verdict verdict;
-    if (!together(x, op, mask, &verdict)) return verdict;
+static void reduce(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     const u32 *a = (const u32 *)(const void *)(x->regs + op->a);
     uint32_t left = mask, result = a[__builtin_ctz(left)];
     for (left &= left - 1; left; left &= left - 1)
         result = redux(op->mode, op->flags & ITS_SIM_SIGNED, result, a[__builtin_ctz(left)]);
     set_all(x->regs + op->dst, mask, result);
-    return ITS_SIM_NEXT;
 }
 
-its_sim_verdict its_sim_act_ELECT(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_verdict verdict;
-    if (!together(x, op, mask, &verdict)) return verdict;
+its_sim_verdict its_sim_act_REDUX(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    return collect(x, op, mask, reduce);
+}
+
+static void elect(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     uint32_t leader = (uint32_t)__builtin_ctz(mask);
     if (op->dst != UINT32_MAX) set_all(x->regs + op->dst, mask, leader);
     if (op->list) its_sim_set_pred(x->regs, op->list, 1u << leader, mask);
-    return ITS_SIM_NEXT;
+}
+
+its_sim_verdict its_sim_act_ELECT(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    return collect(x, op, mask, elect);
 }

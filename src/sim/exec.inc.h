@@ -168,11 +168,12 @@ static ending run_fragment(its_sim_exec *x, uint64_t limit) {
     const its_sim_op *meet = its_sim_frag_meet(warp, frag);
     ending end;
     uint64_t n = 0;
-    for (;; n++) {
+    for (;;) {
         if (n == limit || op == meet) {
             end = op == meet ? ENDED_MET : ENDED_SHARE;
             break;
         }
+        n++;
         uint32_t mask = its_sim_guard(regs, op, active);
         if (op->kind == ITS_SIM_OP_ALU) {
             run_alu(x, op, regs, mask);
@@ -183,7 +184,7 @@ static ending run_fragment(its_sim_exec *x, uint64_t limit) {
             frag->pc = op;
             its_sim_verdict verdict = op->act(x, op, mask);
             if (verdict != ITS_SIM_NEXT) {
-                x->count += n + 1;
+                x->count += n;
                 return verdict == ITS_SIM_STOP ? ENDED_FAULT : ENDED_CHANGED;
             }
             op++;
@@ -195,7 +196,10 @@ static ending run_fragment(its_sim_exec *x, uint64_t limit) {
                 end = ENDED_SPINS;
                 break;
             }
-            if (warp->n_frags > 1) meet = its_sim_frag_meet(warp, frag);
+            if (warp->n_frags > 1) { /* others may be behind now, or at the same place */
+                end = ENDED_MET;
+                break;
+            }
         } else {
             its_sim_frag_add(warp, frag, mask, op->target);
             frag->mask = active & ~mask;

@@ -1,0 +1,226 @@
+/* Barriers of CTAs and warps, and operations that lanes take part in together while the warp is divergent. */
+#include "kit.h"
+
+#define REGISTERS ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\n"
+#define THREAD_INDEX                                                                                                   \
+    "mov.u32 %r0, %tid.x; ld.param.u64 %rd0, [out]; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;\n"
+
+static uint32_t *run(kit *k, const char *body, uint32_t threads) {
+    uint32_t *out = kit_alloc(k, 4 * 1024);
+    char text[4096];
+    snprintf(text, sizeof(text), ".visible .entry f(.param .u64 out)\n{\n%s%s%s}\n", REGISTERS, THREAD_INDEX, body);
+    kit_load(k, text);
+    kit_run(k, (kit_launch){"f", 1, threads, 0, {kit_address(out)}});
+    return out;
+}
+
+/* A tree reduction in shared memory: 256 threads, a barrier a step. */
+static void test_reduction(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".shared .align 4 .b8 s[1024];\n"
+                        "mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2;\n"
+                        "mad.lo.u32 %r3, %r0, %r0, 1; st.shared.u32 [%r1], %r3; mov.u32 %r4, 128;\n"
+                        "LOOP: bar.sync 0; setp.ge.u32 %p1, %r0, %r4; @%p1 bra SKIP;\n"
+                        "shl.b32 %r5, %r4, 2; add.u32 %r5, %r5, %r1; ld.shared.u32 %r6, [%r5];\n"
+                        "ld.shared.u32 %r7, [%r1]; add.u32 %r7, %r7, %r6; st.shared.u32 [%r1], %r7;\n"
+                        "SKIP: shr.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra LOOP;\n"
+                        "setp.ne.u32 %p3, %r0, 0; @%p3 ret; st.global.u32 [%rd1], %r7; ret;\n",
+                        256);
+    uint32_t expected = 0;
+    for (uint32_t i = 0; i < 256; i++) expected += i * i + 1;
+    assert_int_equal(out[0], expected);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* Threads that have exited are not waited for. */
+static void test_barrier_without_the_exited(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "setp.ge.u32 %p1, %r0, 50; @%p1 exit;\n"
+                        "red.global.add.u32 [%rd0], 1; bar.sync 0; ld.global.u32 %r3, [%rd0]; bar.sync 0;\n"
+                        "st.global.u32 [%rd1], %r3; ret;\n",
+                        128);
+    for (uint32_t i = 0; i < 50; i++) assert_int_equal(out[i], 50);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* Half of a warp exits while the other half, and the other warps, already wait. */
+static void test_exit_completes_a_barrier(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "setp.lt.u32 %p1, %r0, 16; @%p1 bra LATE;\n"
+                        "bar.sync 0; st.global.u32 [%rd1], 1; ret;\n"
+                        "LATE: mov.u32 %r1, 0;\n"
+                        "WAIT: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 5000; @%p2 bra WAIT; exit;\n",
+                        64);
+    for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i >= 16);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* Producer warp arrives, consumer warp waits, on a named barrier; and back on another. */
+static void test_named_barriers(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".shared .align 4 .b8 s[128];\n"
+                        "mov.u32 %r1, s; and.b32 %r2, %r0, 31; shl.b32 %r3, %r2, 2; add.u32 %r1, %r1, %r3;\n"
+                        "mov.u32 %r5, 0; setp.ge.u32 %p1, %r0, 32; @%p1 bra CONSUME;\n"
+                        "PRODUCE: mad.lo.u32 %r4, %r5, 100, %r2; st.shared.u32 [%r1], %r4; bar.arrive 1, 64;\n"
+                        "bar.sync 2, 64; add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 10; @%p2 bra PRODUCE; ret;\n"
+                        "CONSUME: mov.u32 %r6, 0;\n"
+                        "NEXT: bar.sync 1, 64; ld.shared.u32 %r7, [%r1]; add.u32 %r6, %r6, %r7; bar.arrive 2, 64;\n"
+                        "add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 10; @%p2 bra NEXT;\n"
+                        "st.global.u32 [%rd1], %r6; ret;\n",
+                        64);
+    for (uint32_t i = 32; i < 64; i++) assert_int_equal(out[i], 4500 + 10 * (i - 32));
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* Two halves of the CTA use different barriers, by a register. */
+static void test_barriers_by_register(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "shr.u32 %r1, %r0, 6; add.u32 %r2, %r1, 3; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd0, %rd2;\n"
+                        "red.global.add.u32 [%rd2+1024], 1; barrier.sync %r2, 64; ld.global.u32 %r3, [%rd2+1024];\n"
+                        "st.global.u32 [%rd1], %r3; ret;\n",
+                        128);
+    for (uint32_t i = 0; i < 128; i++) assert_int_equal(out[i], 64);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+static void test_reducing_barriers(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "setp.lt.u32 %p1, %r0, 37; bar.red.popc.u32 %r1, 0, %p1; bar.red.popc.u32 %r2, 1, 96, !%p1;\n"
+                        "bar.red.and.pred %p2, 0, %p1; bar.red.or.pred %p3, 0, %p1; setp.ge.u32 %p4, %r0, 0;\n"
+                        "bar.red.and.pred %p5, 2, %p4; bar.red.or.pred %p6, 3, !%p4;\n"
+                        "selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 2, 0, %p3; selp.u32 %r5, 4, 0, %p5; selp.u32 %r6, 8, 0, %p6;\n"
+                        "add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5; add.u32 %r3, %r3, %r6;\n"
+                        "mad.lo.u32 %r1, %r1, 1000, %r3; mad.lo.u32 %r1, %r2, 1000000, %r1; st.global.u32 [%rd1], %r1; ret;\n",
+                        96);
+    for (uint32_t i = 0; i < 96; i++) assert_int_equal(out[i], 59 * 1000000 + 37 * 1000 + 2 + 4);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* Each half of the warp shuffles within its own mask, in different branches. */
+static void test_shuffles_in_branches(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "setp.lt.u32 %p1, %r0, 16; @%p1 bra LOW;\n"
+                        "shfl.sync.bfly.b32 %r2, %r0, 3, 31, 0xffff0000; bra JOIN;\n"
+                        "LOW: shfl.sync.idx.b32 %r2, %r0, 7, 31, 0x0000ffff;\n"
+                        "JOIN: shfl.sync.down.b32 %r3|%p2, %r2, 1, 31, -1; @!%p2 mov.u32 %r3, 99;\n"
+                        "st.global.u32 [%rd1], %r3; ret;\n",
+                        32);
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t next = i + 1;
+        assert_int_equal(out[i], next == 32 ? 99 : next < 16 ? 7 : next ^ 3);
+    }
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* A mask made by match: every group reduces by itself, in one instruction. */
+static void test_groups_of_one_instruction(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "rem.u32 %r1, %r0, 5; match.any.sync.b32 %r2, %r1, -1;\n"
+                        "redux.sync.add.u32 %r3, %r0, %r2; st.global.u32 [%rd1], %r3; ret;\n",
+                        32);
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t sum = 0;
+        for (uint32_t j = i % 5; j < 32; j += 5) sum += j;
+        assert_int_equal(out[i], sum);
+    }
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* A .sync operation waits for lanes that are still in a loop. */
+static void test_sync_waits(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "mov.u32 %r1, 0;\n"
+                        "LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r0; @%p1 bra LOOP;\n"
+                        "vote.sync.ballot.b32 %r2, %p1, -1; not.b32 %r2, %r2;\n"
+                        "setp.ge.u32 %p2, %r0, 20; @%p2 exit;\n"
+                        "setp.ne.u32 %p3, %r0, 3; vote.sync.all.pred %p4, %p3, -1; @%p4 mov.u32 %r2, 0;\n"
+                        "bar.warp.sync 0x000fffff; st.global.u32 [%rd1], %r2; ret;\n",
+                        32);
+    for (uint32_t i = 0; i < 20; i++) assert_int_equal(out[i], 0xffffffffu);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* bar.warp.sync from different places of the program joins them. */
+static void test_warp_barrier_in_branches(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".shared .align 4 .b8 s[128];\n"
+                        "mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2; xor.b32 %r3, %r2, 64; mov.u32 %r4, s;\n"
+                        "add.u32 %r3, %r3, %r4; setp.lt.u32 %p1, %r0, 16; @%p1 bra LOW;\n"
+                        "st.shared.u32 [%r1], %r0; bar.warp.sync -1; ld.shared.u32 %r5, [%r3]; bra END;\n"
+                        "LOW: add.u32 %r6, %r0, 100; st.shared.u32 [%r1], %r6; bar.warp.sync -1; ld.shared.u32 %r5, [%r3];\n"
+                        "END: st.global.u32 [%rd1], %r5; ret;\n",
+                        32);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i < 16 ? i + 16 : i - 16 + 100);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* The last warp has 8 lanes; a full mask means those that exist. */
+static void test_partial_warp(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        "setp.ge.u32 %p1, %r0, 0; vote.sync.ballot.b32 %r1, %p1, -1; bar.sync 0;\n"
+                        "elect.sync %r2|%p2, -1; @%p2 add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1; ret;\n",
+                        40);
+    for (uint32_t i = 0; i < 40; i++) assert_int_equal(out[i], i == 0 ? 0 : i < 32 ? 0xffffffffu : i == 32 ? 0x100 : 0xff);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_barrier_without_the_exited),
+        cmocka_unit_test(test_exit_completes_a_barrier),
+        cmocka_unit_test(test_named_barriers),
+        cmocka_unit_test(test_barriers_by_register),
+        cmocka_unit_test(test_reducing_barriers),
+        cmocka_unit_test(test_shuffles_in_branches),
+        cmocka_unit_test(test_groups_of_one_instruction),
+        cmocka_unit_test(test_sync_waits),
+        cmocka_unit_test(test_warp_barrier_in_branches),
+        cmocka_unit_test(test_partial_warp),
+    };
+    return cmocka_run_group_tests_name("sim/sync", tests, NULL, NULL);
+}
