@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,6 +245,57 @@ its_status its_library_absent(its_context *ctx, const its_library_search *search
     return its_fail(ctx, ITS_ERR_ABSENT, search->hint, "%s (%s) is not on this machine", search->what, file);
 }
 
+/* -- programs and other files -------------------------------------------------------------------------------------- */
+
+static bool try_tool_knobs(finder *f, const its_tool *tool) {
+    for (const char *const *knob = tool->knobs; *knob; knob++) {
+        const char *value = environment(*knob);
+        if (!value) continue;
+        const char *path = its_path_absolute(f->arena, value);
+        if (its_file_is_dir(path)) path = its_path_join(f->arena, path, tool->file);
+        if (strcmp(value, "none") == 0)
+            f->search->problem = its_arena_printf(f->arena, "%s is set to 'none'", *knob);
+        else if (!try_file(f, path, *knob))
+            f->search->problem = its_arena_printf(f->arena, "%s names '%s', which is no file", *knob, value);
+        return true;
+    }
+    return false;
+}
+
+static bool try_below(finder *f, const roots *list, const char *subdirs, const char *file) {
+    for (size_t i = 0; i < list->count; i++) {
+        const char *rest = subdirs;
+        for (char *subdir; (subdir = next_part(f->arena, &rest, ','));) {
+            char *dir = its_path_join(f->arena, list->items[i].path, subdir);
+            if (try_file(f, its_path_join(f->arena, dir, file), list->items[i].origin)) return true;
+        }
+    }
+    return false;
+}
+
+static bool try_path(finder *f, const char *file) {
+    const char *list = environment("PATH");
+    for (char *dir; list && (dir = next_part(f->arena, &list, ':'));)
+        if (try_file(f, its_path_join(f->arena, dir, file), "PATH")) return true;
+    return false;
+}
+
+void its_tool_find(its_arena *arena, const its_tool *tool, its_library_search *search) {
+    finder f = {.arena = arena, .search = search};
+    *search = (its_library_search){.what = tool->what, .hint = tool->hint};
+    roots wheels = site_packages(arena), kits = toolkits(arena);
+    (void)(try_tool_knobs(&f, tool) || try_below(&f, &wheels, tool->wheels, tool->file) ||
+           try_below(&f, &kits, tool->toolkit, tool->file) || (tool->in_path && try_path(&f, tool->file)));
+    search->looked = f.looked.items;
+    search->n_looked = f.looked.count;
+}
+
+its_status its_tool_absent(its_context *ctx, const its_tool *tool, const its_library_search *search) {
+    if (search->problem)
+        return its_fail(ctx, ITS_ERR_ABSENT, tool->hint, "%s can't be used: %s", tool->what, search->problem);
+    return its_fail(ctx, ITS_ERR_ABSENT, tool->hint, "%s is not on this machine", tool->what);
+}
+
 /* -- headers ------------------------------------------------------------------------------------------------------- */
 
 /* Takes `dir` if CUDA's device headers are in it; CCCL (cuda/std, cub) may be a level further down or in a wheel. */
@@ -312,6 +364,24 @@ static const symbol_slot cxx_slots[] = {
 #undef ITS_SYMBOL
 };
 
+static const symbol_slot nvjitlink_slots[] = {
+#define ITS_SYMBOL(result, name, params) {#name, offsetof(its_nvjitlink, name)},
+#include "base/libnvjitlink.def"
+#undef ITS_SYMBOL
+};
+
+static const symbol_slot cuda_slots[] = {
+#define ITS_SYMBOL(result, name, params) {#name, offsetof(its_cuda, name)},
+#include "base/libcuda.def"
+#undef ITS_SYMBOL
+};
+
+static const symbol_slot nvshmem_slots[] = {
+#define ITS_SYMBOL(result, name, params) {#name, offsetof(its_nvshmem, name)},
+#include "base/libnvshmem.def"
+#undef ITS_SYMBOL
+};
+
 static const symbol_slot *slots_of(its_library_id id, size_t *count) {
     switch (id) {
     case ITS_LIBRARY_NVRTC:
@@ -320,6 +390,15 @@ static const symbol_slot *slots_of(its_library_id id, size_t *count) {
     case ITS_LIBRARY_CXX:
         *count = sizeof cxx_slots / sizeof *cxx_slots;
         return cxx_slots;
+    case ITS_LIBRARY_NVJITLINK:
+        *count = sizeof nvjitlink_slots / sizeof *nvjitlink_slots;
+        return nvjitlink_slots;
+    case ITS_LIBRARY_CUDA:
+        *count = sizeof cuda_slots / sizeof *cuda_slots;
+        return cuda_slots;
+    case ITS_LIBRARY_NVSHMEM:
+        *count = sizeof nvshmem_slots / sizeof *nvshmem_slots;
+        return nvshmem_slots;
     case ITS_LIBRARY_COUNT:
         break;
     }
@@ -327,12 +406,23 @@ static const symbol_slot *slots_of(its_library_id id, size_t *count) {
     return NULL;
 }
 
+/* Older libraries have some functions only under a name that holds a version; the newest one is taken. */
+static void *find_symbol(void *handle, const char *name) {
+    void *address = dlsym(handle, name);
+    char versioned[96];
+    for (int version = 149; !address && version >= 110; version--)
+        if ((size_t)snprintf(versioned, sizeof versioned, "__%s_%d_%d", name, version / 10, version % 10) <
+            sizeof versioned)
+            address = dlsym(handle, versioned);
+    return address;
+}
+
 /* The name of the first symbol that is missing, or NULL. */
 static const char *bind_symbols(its_library_id id, void *handle, void *functions) {
     size_t count;
     const symbol_slot *slots = slots_of(id, &count);
     for (size_t i = 0; i < count; i++) {
-        void *address = dlsym(handle, slots[i].name);
+        void *address = find_symbol(handle, slots[i].name);
         if (!address) return slots[i].name;
         memcpy((char *)functions + slots[i].offset, &address, sizeof address);
     }

@@ -58,6 +58,22 @@ typedef struct its_header_search {
 } its_header_search;
 void its_cuda_headers_find(its_arena *arena, const its_library_search *library, its_header_search *search);
 
+/*
+ * A program or file that comes with CUDA or in a wheel. The first of `knobs` (NULL at the end) that is set decides; then
+ * each directory below the wheels' (`wheels`, separated by commas), each below the toolkits' (`toolkit`), then PATH if
+ * `in_path`. `search` as for libraries.
+ */
+typedef struct its_tool {
+    const char *what, *file;
+    const char *const *knobs;
+    const char *wheels, *toolkit; /* "" for none */
+    bool in_path;
+    const char *hint;
+} its_tool;
+void its_tool_find(its_arena *arena, const its_tool *tool, its_library_search *search);
+/* Says that it is absent; returns ITS_ERR_ABSENT. */
+its_status its_tool_absent(its_context *ctx, const its_tool *tool, const its_library_search *search);
+
 /* -- loading ------------------------------------------------------------------------------------------------------- */
 
 typedef struct its_library {
@@ -77,9 +93,28 @@ typedef struct its_cxx {
 #undef ITS_SYMBOL
 } its_cxx;
 
+typedef struct its_nvjitlink {
+#define ITS_SYMBOL(result, name, params) result(*name) params;
+#include "base/libnvjitlink.def"
+#undef ITS_SYMBOL
+} its_nvjitlink;
+
+typedef struct its_cuda {
+#define ITS_SYMBOL(result, name, params) result(*name) params;
+#include "base/libcuda.def"
+#undef ITS_SYMBOL
+} its_cuda;
+
+typedef struct its_nvshmem {
+#define ITS_SYMBOL(result, name, params) result(*name) params;
+#include "base/libnvshmem.def"
+#undef ITS_SYMBOL
+} its_nvshmem;
+
 /*
  * Loads what its_library_find found and fills `functions`, the structure of that library. ITS_ERR_ABSENT with a
- * diagnostic if there is none, if it can't be loaded or lacks a function. Close it with its_library_close; its code
+ * diagnostic if there is none, if it can't be loaded or lacks a function. A function that a library has only under a
+ * name with its version (__nvJitLinkCreate_12_8 for nvJitLinkCreate) is found by that. Close it with its_library_close; its code
  * stays mapped, so that loading it again is cheap.
  */
 its_status its_library_open(its_context *ctx, const its_library_search *search, its_library *library, void *functions);

@@ -1,0 +1,47 @@
+/*
+ * NVSHMEM's device functions, forced out of NVSHMEM's own headers: there they are inline, and nothing but a use gives them
+ * a body. What follows this text in the source that is compiled is a list, KEEP(nvshmem_int_p) and so on, and an END.
+ *
+ * NVRTC has no standard library; these are the traits that the headers take from it.
+ */
+namespace std {
+template <class T, T v> struct integral_constant {
+    static constexpr T value = v;
+};
+template <class A, class B> struct is_same : integral_constant<bool, false> {};
+template <class A> struct is_same<A, A> : integral_constant<bool, true> {};
+template <class T> struct is_integral : integral_constant<bool, false> {};
+template <class T> struct is_signed : integral_constant<bool, false> {};
+template <class T> struct is_unsigned : integral_constant<bool, false> {};
+#define INTARSIA_INTEGRAL(T, U)                                        \
+    template <> struct is_integral<T> : integral_constant<bool, true> {}; \
+    template <> struct is_signed<T> : integral_constant<bool, !U> {};  \
+    template <> struct is_unsigned<T> : integral_constant<bool, U> {};
+INTARSIA_INTEGRAL(bool, true)
+INTARSIA_INTEGRAL(char, false)
+INTARSIA_INTEGRAL(signed char, false)
+INTARSIA_INTEGRAL(unsigned char, true)
+INTARSIA_INTEGRAL(short, false)
+INTARSIA_INTEGRAL(unsigned short, true)
+INTARSIA_INTEGRAL(int, false)
+INTARSIA_INTEGRAL(unsigned int, true)
+INTARSIA_INTEGRAL(long, false)
+INTARSIA_INTEGRAL(unsigned long, true)
+INTARSIA_INTEGRAL(long long, false)
+INTARSIA_INTEGRAL(unsigned long long, true)
+#undef INTARSIA_INTEGRAL
+} // namespace std
+
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#define KEEP(NAME) \
+    case __COUNTER__: return (const void *)&NAME;
+#define END     \
+    default:    \
+        return 0; \
+        }       \
+        }
+
+extern "C" __device__ const void *intarsia_keep(int which) {
+    switch (which) {
