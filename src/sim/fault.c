@@ -252,7 +252,9 @@ static void report(its_context *ctx, const its_sim_fault *fault, its_buffer *tex
                       fault->kernel->name, (unsigned)fault->cta[0], (unsigned)fault->cta[1], (unsigned)fault->cta[2],
                       (unsigned)fault->thread[0], (unsigned)fault->thread[1], (unsigned)fault->thread[2]);
     put_what(text, fault);
-    if (fault->n_lanes > 1)
+    if (fault->n_lanes == 2)
+        its_buffer_printf(text, " (and so does 1 more lane of warp %u)", (unsigned)fault->warp);
+    else if (fault->n_lanes > 2)
         its_buffer_printf(text, " (and so do %u more lanes of warp %u)", (unsigned)fault->n_lanes - 1,
                           (unsigned)fault->warp);
     its_buffer_char(text, 0);

@@ -1,8 +1,8 @@
 /* Divergence, reconvergence and fairness: threads of a warp, warps of a CTA, CTAs of a grid. */
 #include "kit.h"
 
-#define THREAD_INDEX                                                                                                   \
-    "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mad.lo.u32 %r0, %r1, %r2, %r0;\n"              \
+#define THREAD_INDEX                                                                                     \
+    "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mad.lo.u32 %r0, %r1, %r2, %r0;\n" \
     "ld.param.u64 %rd0, [out]; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;\n"
 #define REGISTERS ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\n"
 
@@ -157,8 +157,7 @@ static void test_branch_table(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    kit_load(&k, ".visible .entry f(.param .u64 out)\n{\n" REGISTERS THREAD_INDEX
-                 "and.b32 %r3, %r0, 3;\n"
+    kit_load(&k, ".visible .entry f(.param .u64 out)\n{\n" REGISTERS THREAD_INDEX "and.b32 %r3, %r0, 3;\n"
                  "T: .branchtargets A, B, A, C;\n"
                  "brx.idx %r3, T;\n"
                  "A: mov.u32 %r4, 100; bra END;\n"
@@ -179,10 +178,10 @@ static void test_exits(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    kit_load(&k, ".visible .entry f(.param .u64 out)\n{\n" REGISTERS THREAD_INDEX
-                 "setp.lt.u32 %p1, %r0, 5; @%p1 exit;\n"
-                 "setp.gt.u32 %p2, %r0, 20; @%p2 ret;\n"
-                 "activemask.b32 %r5; st.global.u32 [%rd1], %r5;\n}\n");
+    kit_load(&k,
+             ".visible .entry f(.param .u64 out)\n{\n" REGISTERS THREAD_INDEX "setp.lt.u32 %p1, %r0, 5; @%p1 exit;\n"
+             "setp.gt.u32 %p2, %r0, 20; @%p2 ret;\n"
+             "activemask.b32 %r5; st.global.u32 [%rd1], %r5;\n}\n");
     uint32_t *out = kit_alloc(&k, 128);
     kit_run(&k, (kit_launch){"f", 1, 32, 0, {kit_address(out)}});
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i >= 5 && i <= 20 ? 0x001fffe0u : 0);

@@ -2,7 +2,7 @@
 #include "kit.h"
 
 #define REGISTERS ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\n"
-#define THREAD_INDEX                                                                                                   \
+#define THREAD_INDEX \
     "mov.u32 %r0, %tid.x; ld.param.u64 %rd0, [out]; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;\n"
 
 static uint32_t *run(kit *k, const char *body, uint32_t threads) {
@@ -93,11 +93,12 @@ static void test_barriers_by_register(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    uint32_t *out = run(&k,
-                        "shr.u32 %r1, %r0, 6; add.u32 %r2, %r1, 3; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd0, %rd2;\n"
-                        "red.global.add.u32 [%rd2+1024], 1; barrier.sync %r2, 64; ld.global.u32 %r3, [%rd2+1024];\n"
-                        "st.global.u32 [%rd1], %r3; ret;\n",
-                        128);
+    uint32_t *out =
+        run(&k,
+            "shr.u32 %r1, %r0, 6; add.u32 %r2, %r1, 3; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd0, %rd2;\n"
+            "red.global.add.u32 [%rd2+1024], 1; barrier.sync %r2, 64; ld.global.u32 %r3, [%rd2+1024];\n"
+            "st.global.u32 [%rd1], %r3; ret;\n",
+            128);
     for (uint32_t i = 0; i < 128; i++) assert_int_equal(out[i], 64);
     kit_free(&k, out);
     kit_close(&k);
@@ -107,14 +108,15 @@ static void test_reducing_barriers(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    uint32_t *out = run(&k,
-                        "setp.lt.u32 %p1, %r0, 37; bar.red.popc.u32 %r1, 0, %p1; bar.red.popc.u32 %r2, 1, 96, !%p1;\n"
-                        "bar.red.and.pred %p2, 0, %p1; bar.red.or.pred %p3, 0, %p1; setp.ge.u32 %p4, %r0, 0;\n"
-                        "bar.red.and.pred %p5, 2, %p4; bar.red.or.pred %p6, 3, !%p4;\n"
-                        "selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 2, 0, %p3; selp.u32 %r5, 4, 0, %p5; selp.u32 %r6, 8, 0, %p6;\n"
-                        "add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5; add.u32 %r3, %r3, %r6;\n"
-                        "mad.lo.u32 %r1, %r1, 1000, %r3; mad.lo.u32 %r1, %r2, 1000000, %r1; st.global.u32 [%rd1], %r1; ret;\n",
-                        96);
+    uint32_t *out =
+        run(&k,
+            "setp.lt.u32 %p1, %r0, 37; bar.red.popc.u32 %r1, 0, %p1; bar.red.popc.u32 %r2, 1, 96, !%p1;\n"
+            "bar.red.and.pred %p2, 0, %p1; bar.red.or.pred %p3, 0, %p1; setp.ge.u32 %p4, %r0, 0;\n"
+            "bar.red.and.pred %p5, 2, %p4; bar.red.or.pred %p6, 3, !%p4;\n"
+            "selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 2, 0, %p3; selp.u32 %r5, 4, 0, %p5; selp.u32 %r6, 8, 0, %p6;\n"
+            "add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5; add.u32 %r3, %r3, %r6;\n"
+            "mad.lo.u32 %r1, %r1, 1000, %r3; mad.lo.u32 %r1, %r2, 1000000, %r1; st.global.u32 [%rd1], %r1; ret;\n",
+            96);
     for (uint32_t i = 0; i < 96; i++) assert_int_equal(out[i], 59 * 1000000 + 37 * 1000 + 2 + 4);
     kit_free(&k, out);
     kit_close(&k);
@@ -181,14 +183,15 @@ static void test_warp_barrier_in_branches(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    uint32_t *out = run(&k,
-                        ".shared .align 4 .b8 s[128];\n"
-                        "mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2; xor.b32 %r3, %r2, 64; mov.u32 %r4, s;\n"
-                        "add.u32 %r3, %r3, %r4; setp.lt.u32 %p1, %r0, 16; @%p1 bra LOW;\n"
-                        "st.shared.u32 [%r1], %r0; bar.warp.sync -1; ld.shared.u32 %r5, [%r3]; bra END;\n"
-                        "LOW: add.u32 %r6, %r0, 100; st.shared.u32 [%r1], %r6; bar.warp.sync -1; ld.shared.u32 %r5, [%r3];\n"
-                        "END: st.global.u32 [%rd1], %r5; ret;\n",
-                        32);
+    uint32_t *out =
+        run(&k,
+            ".shared .align 4 .b8 s[128];\n"
+            "mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2; xor.b32 %r3, %r2, 64; mov.u32 %r4, s;\n"
+            "add.u32 %r3, %r3, %r4; setp.lt.u32 %p1, %r0, 16; @%p1 bra LOW;\n"
+            "st.shared.u32 [%r1], %r0; bar.warp.sync -1; ld.shared.u32 %r5, [%r3]; bra END;\n"
+            "LOW: add.u32 %r6, %r0, 100; st.shared.u32 [%r1], %r6; bar.warp.sync -1; ld.shared.u32 %r5, [%r3];\n"
+            "END: st.global.u32 [%rd1], %r5; ret;\n",
+            32);
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i < 16 ? i + 16 : i - 16 + 100);
     kit_free(&k, out);
     kit_close(&k);
@@ -203,7 +206,8 @@ static void test_partial_warp(void **state) {
                         "setp.ge.u32 %p1, %r0, 0; vote.sync.ballot.b32 %r1, %p1, -1; bar.sync 0;\n"
                         "elect.sync %r2|%p2, -1; @%p2 add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1; ret;\n",
                         40);
-    for (uint32_t i = 0; i < 40; i++) assert_int_equal(out[i], i == 0 ? 0 : i < 32 ? 0xffffffffu : i == 32 ? 0x100 : 0xff);
+    for (uint32_t i = 0; i < 40; i++)
+        assert_int_equal(out[i], i == 0 ? 0 : i < 32 ? 0xffffffffu : i == 32 ? 0x100 : 0xff);
     kit_free(&k, out);
     kit_close(&k);
 }
