@@ -429,10 +429,37 @@ static const char *bind_symbols(its_library_id id, void *handle, void *functions
     return NULL;
 }
 
+/*
+ * NVRTC opens its second half, libnvrtc-builtins.so, by its bare name when it compiles, and finds it only in the loader's
+ * own directories. One that lies next to it (in a wheel, or a toolkit off the beaten track) is loaded here first: the loader
+ * then knows it by that name.
+ */
+static void open_second_half(its_library_id id, const char *path) {
+    static const char prefix[] = "libnvrtc-builtins.so.";
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX], file[2 * PATH_MAX];
+    if (id != ITS_LIBRARY_NVRTC || !slash || (size_t)(slash - path) >= sizeof dir) return;
+    snprintf(dir, sizeof dir, "%.*s", (int)(slash - path), path);
+    DIR *listing = opendir(dir);
+    if (!listing) return;
+    for (struct dirent *entry; (entry = readdir(listing));) {
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0) continue;
+        snprintf(file, sizeof file, "%s/%s", dir, entry->d_name);
+        void *half = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        if (half) dlclose(half);
+    }
+    closedir(listing);
+}
+
+static void *open_file(const its_library_search *search) {
+    open_second_half(search->id, search->path);
+    return dlopen(search->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
 its_status its_library_open(its_context *ctx, const its_library_search *search, its_library *library, void *functions) {
     library->handle = NULL;
     if (!search->path) return its_library_absent(ctx, search);
-    void *handle = dlopen(search->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *handle = open_file(search);
     if (!handle) {
         const char *why = dlerror();
         return its_fail(ctx, ITS_ERR_ABSENT, search->hint, "%s can't be loaded: %s", search->what,
@@ -449,7 +476,7 @@ its_status its_library_open(its_context *ctx, const its_library_search *search, 
 }
 
 bool its_library_load(const its_library_search *search, its_library *library, void *functions) {
-    void *handle = search->path ? dlopen(search->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    void *handle = search->path ? open_file(search) : NULL;
     library->handle = NULL;
     if (!handle) return false;
     if (!bind_symbols(search->id, handle, functions)) return library->handle = handle, true;
