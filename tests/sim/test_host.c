@@ -20,6 +20,21 @@
 
 enum { MOST = 8, OUTPUT = 65536 };
 
+/* A library with a sanitizer in it needs a program with the same one. */
+#if defined(__clang__)
+#define C_COMPILER "clang"
+#define CXX_COMPILER "clang++"
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#else
+#define C_COMPILER "gcc"
+#define CXX_COMPILER "g++"
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#endif
+#endif
+
 static char folder[] = "/tmp/intarsia-test-host-XXXXXX";
 
 static int run_command(const char *const *argv) {
@@ -48,7 +63,7 @@ static void compile(const char *compiler, const char *language, const char *sour
         "-Werror",
         "-I" ITS_SOURCE_DIR "/include/sim",
         "-I" ITS_SOURCE_DIR "/include",
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SANITIZED)
         "-fsanitize=address,undefined",
 #endif
         path,
@@ -131,22 +146,22 @@ static void run_api(const char *compiler, const char *language, uint32_t most) {
     }
 }
 
-static void test_api_gcc(void **state) {
+static void test_api(void **state) {
     (void)state;
-    run_api("gcc", "c", 8);
+    run_api(C_COMPILER, "c", 8);
 }
 
 static void test_unique_id(void **state) {
     (void)state;
     setenv("TEST_UNIQUE_ID", "1", 1);
-    run_api("gcc", "c", 2);
+    run_api(C_COMPILER, "c", 2);
     unsetenv("TEST_UNIQUE_ID");
 }
 
 static void test_attached(void **state) {
     (void)state;
     char program[512], output[OUTPUT];
-    compile("gcc", "c", "attached.c", program);
+    compile(C_COMPILER, "c", "attached.c", program);
     int status = run_world(program, "", 1, output);
     if (status) print_error("%s", output);
     assert_int_equal(status, 0);
@@ -156,7 +171,7 @@ static void test_attached(void **state) {
 static void test_cxx(void **state) {
     (void)state;
     char program[512], output[OUTPUT];
-    compile("g++", "c++", "cxx.cc", program);
+    compile(CXX_COMPILER, "c++", "cxx.cc", program);
     assert_int_equal(run_world(program, "", 2, output), 0);
     assert_string_equal(output, "ok\nok\n");
 }
@@ -178,7 +193,7 @@ static void test_mistakes(void **state) {
         {"wrong_rank", 1, "nvshmemx_init_attr was told rank 5 of 9, but this is PE 0 of 1"},
     };
     char program[512], output[OUTPUT];
-    compile("gcc", "c", "mistakes.c", program);
+    compile(C_COMPILER, "c", "mistakes.c", program);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int status = run_world(program, cases[i].name, cases[i].n, output);
         if (!strstr(output, cases[i].text)) print_error("%s: %s\n", cases[i].name, output);
@@ -200,8 +215,8 @@ static int remove_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api_gcc), cmocka_unit_test(test_unique_id), cmocka_unit_test(test_attached),
-        cmocka_unit_test(test_cxx),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_api), cmocka_unit_test(test_unique_id), cmocka_unit_test(test_attached),
+        cmocka_unit_test(test_cxx), cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
