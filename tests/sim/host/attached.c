@@ -22,6 +22,48 @@ static const char *last_message(its_context *ctx) {
     return its_diag_count(ctx) ? its_diag_get(ctx, its_diag_count(ctx) - 1)->message : "";
 }
 
+/* Adds one to the word at `to`, read through `from`: *to = *from + 1. */
+static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                                  ".visible .entry k(.param .u64 to, .param .u64 from) {\n"
+                                  "    .reg .b64 %rd<3>;\n    .reg .b32 %r<2>;\n"
+                                  "    ld.param.u64 %rd1, [to];\n    ld.param.u64 %rd2, [from];\n"
+                                  "    ld.global.u32 %r1, [%rd2];\n    add.u32 %r1, %r1, 1;\n"
+                                  "    st.global.u32 [%rd1], %r1;\n    ret;\n}\n";
+
+static its_status launch(its_backend *backend, its_function *function, const void *to, const void *from) {
+    uint64_t addresses[] = {(uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from};
+    const void *params[] = {&addresses[0], &addresses[1]};
+    its_launch what = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .params = params, .n_params = 2};
+    return backend->ops->launch(backend, function, &what);
+}
+
+/* What the host file allocates the front end's kernels reach; what they do wrong its CUDA calls return. */
+static void kernels(its_context *ctx, its_backend *backend, int *symmetric) {
+    its_module *module;
+    its_loaded *loaded;
+    its_function *function;
+    EXPECT(its_ptx_parse(ctx, "k.ptx", kernel_text, sizeof kernel_text - 1, &module) == ITS_OK);
+    EXPECT(backend->ops->load(backend, module, &loaded) == ITS_OK);
+    EXPECT(backend->ops->function(backend, loaded, "k", &function) == ITS_OK);
+    its_module_free(module);
+    int *device, *pinned, back = 0;
+    EXPECT(cudaMalloc((void **)&device, 4) == cudaSuccess && cudaMallocHost((void **)&pinned, 4) == cudaSuccess);
+    *pinned = 10;
+    EXPECT(launch(backend, function, device, pinned) == ITS_OK &&
+           launch(backend, function, symmetric, device) == ITS_OK);
+    EXPECT(cudaMemcpy(&back, symmetric, 4, cudaMemcpyDeviceToHost) == cudaSuccess && back == 12);
+    EXPECT(launch(backend, function, device + 1, symmetric) == ITS_OK);
+    EXPECT(cudaStreamSynchronize(0) == cudaErrorIllegalAddress);
+    EXPECT(cudaDeviceSynchronize() == cudaErrorIllegalAddress && cudaFree(device) == cudaSuccess);
+    EXPECT(cudaGetLastError() == cudaErrorIllegalAddress && cudaGetLastError() == cudaErrorIllegalAddress);
+    bool told = false;
+    for (size_t i = 0; i < its_diag_count(ctx); i++) {
+        const char *message = its_diag_get(ctx, i)->message;
+        told |= strstr(message, "kernel 'k'") && strstr(message, "writes 4 bytes");
+    }
+    EXPECT(told);
+}
+
 int main(void) {
     its_context *ctx = its_context_new(NULL);
     its_backend *backend;
@@ -50,7 +92,7 @@ int main(void) {
     nvshmem_finalize();
     nvshmem_finalize();
     EXPECT(nvshmem_my_pe() == 0 && its_simhost_check() == ITS_OK);
-    nvshmem_free(block);
+    kernels(ctx, backend, block);
     EXPECT(its_simhost_attach(NULL) == ITS_OK);
     backend->ops->close(backend);
     its_context_free(ctx);
