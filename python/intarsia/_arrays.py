@@ -94,8 +94,10 @@ class Array:
                 self._backend.copy(_lib.COPY_DEVICE, self.data_ptr(), values.data_ptr(), self.nbytes)
             return self
         host = np.asarray(values)
-        if host.shape != self.shape:
+        try:
             host = np.broadcast_to(host, self.shape)
+        except ValueError:
+            raise Error(f"values of the shape {host.shape} don't fill {self!r}") from None
         bits = _dtypes.to_device(host, self.dtype)
         if bits.size:
             self._backend.copy(_lib.COPY_TO_DEVICE, self.data_ptr(), bits.ctypes.data, self.nbytes)

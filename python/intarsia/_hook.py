@@ -19,7 +19,7 @@ from triton.backends.nvidia.compiler import get_ptx_version_from_options
 
 from . import _lib, _link, _watch
 from ._errors import Error
-from ._units import Compiled, Source
+from ._units import Compiled, Linking, Source
 
 _PREFIX = "intarsia.call"
 
@@ -71,7 +71,7 @@ def unit_key(source: Source) -> str:
         source.refresh()
         unit_id = source.id(current_arch())
         _watch.known(unit_id, source)
-        return f"{unit_id}.{toolchain_key()}"
+        return f"{unit_id}.{source.linking}.{toolchain_key()}"
     except Error:
         return uuid.uuid4().hex
 
@@ -84,7 +84,7 @@ class _Compilation:
 
     def __init__(self, options: Any) -> None:
         self.options = options
-        self.units: dict[str, tuple[Compiled, Source]] = {}
+        self.units: dict[str, tuple[Compiled, Linking]] = {}
         self.failure: Error | None = None
 
     def after_codegen(self, stage: Any, src: Any, metadata: dict[str, Any]) -> Any:
@@ -98,14 +98,31 @@ class _Compilation:
         ptx: str = stage(src, metadata)
         if _PREFIX not in ptx:
             return ptx
-        deferred = [prefix for _, source in self.units.values() for prefix in source.deferred]
-        name, version = f"{metadata['name']}.ptx", _ptxas_version(self.options)
-        with _link.link(name, ptx.encode(), self._find, deferred=deferred, version=version) as linked:
+        name, version, text = f"{metadata['name']}.ptx", _ptxas_version(self.options), ptx.encode()
+        with _link.link(name, text, self._find, version=version) as linked:
             metadata["intarsia"] = {"units": sorted(self.units), "report": linked.report}
+            text, load = self._device_libraries(text, linked.report)
+            if load is None:
+                return linked.ptx
+        with _link.link(name, text, self._find, version=version, load_libraries=load, keep_externs=True) as linked:
+            metadata["intarsia"]["report"] = linked.report
             return linked.ptx
 
-    def _find(self, unit_id: str) -> Compiled:
-        return self.units[unit_id][0] if unit_id in self.units else _link.no_units(unit_id)
+    def _device_libraries(self, text: bytes, report: dict[str, Any]) -> tuple[bytes, Any]:
+        """On a GPU: NVSHMEM's functions that a kernel calls. The simulator provides its own when a kernel is loaded."""
+        from . import _driver, _gpu
+
+        wants = [] if _driver.is_active() else [e["name"] for e in report.get("externs", [])]
+        load = _gpu.libraries(wants, arch_of(self.options)) if wants else None
+        return (_gpu.prepare(text) if load is not None else text), load
+
+    def add(self, unit: Compiled, source: Source) -> None:
+        """What a region call was made for, so that linking uses that and not a file that changed in between."""
+        self.units[unit.id] = (unit, source.linking)
+        _watch.known(unit.id, source)
+
+    def _find(self, unit_id: str) -> tuple[Compiled, Linking]:
+        return self.units[unit_id] if unit_id in self.units else _link.no_units(unit_id)
 
 
 def _ptxas_version(options: Any) -> tuple[int, int]:
@@ -131,8 +148,11 @@ def _nothing(*_args: Any) -> tuple[str, str]:
 def _hook(*args: Any) -> tuple[str, str] | None:
     """Called without arguments by Triton versions that ask a hook for its part of the cache key."""
     if not args:
+        from . import _gpu
+
         key, digest = _previous()
-        return f"{key}intarsia-{toolchain_key()}", f"{digest}intarsia-{toolchain_key()}"
+        ours = f"intarsia-{toolchain_key()}-{_gpu.key()}"
+        return f"{key}{ours}", f"{digest}{ours}"
     _previous(*args)
     _backend, stages, options = args[:3]
     if "ptx" in stages:
@@ -140,7 +160,7 @@ def _hook(*args: Any) -> tuple[str, str] | None:
         first = next(iter(stages))
         stages[first] = functools.partial(run.after_codegen, stages[first])
         stages["ptx"] = functools.partial(run.link, stages["ptx"])
-        stages["cubin"] = functools.partial(_make_binary, stages["cubin"])
+        stages["cubin"] = functools.partial(_make_binary, stages["cubin"], options)
     return None
 
 
@@ -155,21 +175,9 @@ def compilation(options: Any) -> _Compilation:
     return run
 
 
-def _make_binary(stage: Any, src: Any, metadata: dict[str, Any]) -> bytes:
-    from . import _driver
+def _make_binary(stage: Any, options: Any, src: Any, metadata: dict[str, Any]) -> bytes:
+    from . import _driver, _gpu
 
     if _driver.is_active():
         return src.encode() if isinstance(src, str) else src
-    externs = metadata.get("intarsia", {}).get("report", {}).get("externs", [])
-    if externs:
-        raise Error(_open_externs(metadata["name"], externs))
-    return stage(src, metadata)  # type: ignore[no-any-return]
-
-
-def _open_externs(kernel: str, externs: list[dict[str, Any]]) -> str:
-    lines = [f"{kernel} still needs what is in none of its device files:"]
-    for extern in externs:
-        line = f"  {extern['name']}, used by {extern.get('first_user') or 'the kernel'}"
-        lines.append(line + (f", is in {extern['library']}" if extern.get("library") else ""))
-    lines.append("linking device libraries for GPUs is not there yet; the simulator provides NVSHMEM itself")
-    return "\n".join(lines)
+    return _gpu.make_binary(stage, options, src, metadata)

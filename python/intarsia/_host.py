@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_void_p
 from pathlib import Path
 from typing import Any
@@ -48,10 +48,13 @@ class HostFunction:
 
     def __call__(self, *args: Any) -> Any:
         """What went wrong in a call that can't return it, such as a barrier, is raised; what could be is a warning."""
+        backend = _runtime.current()
+        if backend.name == "cuda":
+            return self._function(*(_argument(a, i) for i, a in enumerate(args)))
+        backend = _attach()
         result = self._function(*(_argument(a, i) for i, a in enumerate(args)))
-        ctx = _runtime.current().context
-        ctx.check(_names().its_simhost_check())
-        ctx.tell_warnings()
+        backend.check(_names().its_simhost_check())
+        backend.context.tell_warnings()
         return result
 
 
@@ -101,6 +104,11 @@ def load_host(path: str | os.PathLike[str], *, options: Sequence[str] = ()) -> H
     """
     found = _units.beside(path, _units.caller(1))
     _units.check_exists(found)
+    if _runtime.current().name == "cuda":
+        from . import _gpu, _gpu_host
+
+        _gpu.need_nvshmem(_runtime.current())
+        return HostLibrary(found, ctypes.CDLL(str(_gpu_host.build(found, tuple(options)))))
     _attach()
     built = _build(found, tuple(options), Path(_names()._name))
     return HostLibrary(found, ctypes.CDLL(str(built)))
@@ -124,13 +132,14 @@ def _names() -> ctypes.CDLL:
     return _loaded
 
 
-def _attach() -> None:
+def _attach() -> _runtime.Backend:
     """Tells the library of names which backend they mean."""
     global _attached
     backend = _runtime.current()
     if _attached is not backend:
-        backend.context.check(_names().its_simhost_attach(ctypes.cast(backend.handle, c_void_p)))
+        backend.check(_names().its_simhost_attach(ctypes.cast(backend.handle, c_void_p)))
         _attached = backend
+    return backend
 
 
 def detach() -> None:
@@ -166,16 +175,20 @@ def _build(path: str, options: tuple[str, ...], simhost: Path) -> Path:
     folder = _cache_folder()
     built = folder / key.hexdigest() / f"{Path(path).stem}.so"
     if not built.is_file():
-        _link(path, [*compiler, *flags], simhost, folder, built)
+        _link(path, [*compiler, *flags], simhost, built)
     return built
 
 
-def _link(path: str, command: list[str], simhost: Path, folder: Path, built: Path) -> None:
+def _link(path: str, command: list[str], simhost: Path, built: Path) -> None:
+    libraries = ["-x", "none", str(simhost), str(_lib.lib().path)]
+    _in_place(built, lambda out: [*command, path, *libraries, "-shared", "-Wl,-z,defs", "-o", out], path)
+
+
+def _in_place(built: Path, command: Callable[[str], list[str]], path: str) -> None:
     """Compiles aside and renames into place, so that another process sees all of it or nothing."""
-    aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+    aside = Path(tempfile.mkdtemp(prefix=".new-", dir=built.parent.parent))
     try:
-        libraries = ["-x", "none", str(simhost), str(_lib.lib().path)]
-        _run([*command, path, *libraries, "-shared", "-Wl,-z,defs", "-o", str(aside / built.name)], path)
+        _run(command(str(aside / built.name)), path)
         try:
             aside.rename(built.parent)
         except OSError:  # another process was first

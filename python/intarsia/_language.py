@@ -20,6 +20,7 @@ from ._units import Signature, Source
 
 _triton.require()
 
+from triton import knobs  # noqa: E402
 from triton._C.libtriton import ir  # noqa: E402
 from triton.language import core as tl  # noqa: E402
 from triton.runtime.jit import ConstexprFunction, JITCallable, get_jit_fn_file_line  # noqa: E402
@@ -156,6 +157,8 @@ class _Refused(Exception):
 
 
 def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic: Any, generator: Any) -> Any:
+    if knobs.runtime.interpret:
+        raise Error("regions can't run in Triton's interpreter; unset TRITON_INTERPRET, the simulator runs them")
     options = semantic.builder.options
     run = _hook.compilation(options)
     try:
@@ -168,8 +171,7 @@ def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic:
         return _fail(run, error, dtype or region._result, semantic)
     except _Refused as refused:
         return _fail(run, _at_call(refused, generator), dtype or region._result, semantic)
-    run.units[unit.id] = (unit, region._source)
-    _watch.known(unit.id, region._source)
+    run.add(unit, region._source)
     text = f"intarsia.call ($0), {unit.id}::{name.replace('$', '$$')}, ({', '.join(texts)});"
     spelled = ",".join([f"={register}", *constraints, "~{memory}"])
 
@@ -188,8 +190,8 @@ def _fail(run: Any, error: Error, dtype: Any, semantic: Any) -> Any:
         run.failure = error
     wanted = dtype if isinstance(dtype, tl.dtype) else tl.int32
     if wanted.is_ptr():
-        return semantic.cast(semantic.full([], 0, tl.int64), wanted)
-    return semantic.full([], 0, wanted)
+        return semantic.cast(semantic.scalar_constant(0, tl.int64), wanted)
+    return semantic.scalar_constant(0, wanted)
 
 
 def _at_call(refused: _Refused, generator: Any) -> Error:
@@ -374,7 +376,7 @@ def _always(semantic: Any, result: Any, emit: Any) -> Any:
     value = emit()
     builder.create_yield_op([value.handle])
     builder.set_insertion_point_to_start(branch.get_else_block())
-    builder.create_yield_op([semantic.full([], 0, result).handle])
+    builder.create_yield_op([semantic.scalar_constant(0, result).handle])
     builder.restore_insertion_point(here)
     return tl.tensor(branch.get_result(0), result)
 
@@ -426,6 +428,11 @@ def _plus(x: Any, zero: Any, semantic: Any) -> Any:
 
 
 # -- small things ----------------------------------------------------------------------------------------------------
+
+
+def is_type(value: object) -> bool:
+    """Whether it is one of Triton's element types."""
+    return isinstance(value, tl.dtype)
 
 
 def _plain(value: Any) -> Any:

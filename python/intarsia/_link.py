@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_size_t, c_uint32, c_void_p
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _lib
 from ._errors import Error
-from ._units import Compiled
+from ._units import Compiled, Linking
 
 
 @dataclass
@@ -47,18 +47,17 @@ def units_of(ctx: _lib.Context, module: c_void_p) -> list[str]:
 def link(
     name: str,
     text: bytes,
-    find_unit: Callable[[str], Compiled],
+    find_unit: Callable[[str], tuple[Compiled, Linking]],
     *,
     libraries: Sequence[tuple[str, bytes]] = (),
-    deferred: Sequence[str] = (),
     load_libraries: Callable[[_lib.Context], list[c_void_p]] | None = None,
     keep_externs: bool = False,
     version: tuple[int, int] = (0, 0),
 ) -> Iterator[Linked]:
     """
-    Links the PTX `text`, which diagnostics call `name`. `find_unit` gives the unit for an id; `deferred` are prefixes
-    of externs that may stay open; `load_libraries` gives modules of the library's own making; `version` is the newest
-    PTX version that the assembler takes, if one comes after.
+    Links the PTX `text`, which diagnostics call `name`. `find_unit` gives the unit for an id and what linking is told
+    of it; `load_libraries` gives modules of the library's own making; `version` is the newest PTX version that the
+    assembler takes, if one comes after.
     """
     c = _lib.lib()
     ctx = _lib.Context()
@@ -67,11 +66,13 @@ def link(
     try:
         main = parse(ctx, name, text)
         modules.append(main)
-        regions = []
+        regions: list[_lib.LinkRegion] = []
+        deferred: list[str] = []
         for unit_id in units_of(ctx, main):
-            unit = find_unit(unit_id)
+            unit, linking = find_unit(unit_id)
             modules.append(parse(ctx, f"{unit.path}.ptx", unit.ptx))
-            regions.append(_lib.LinkRegion(unit=unit_id.encode(), module=modules[-1]))
+            regions.append(_region(unit_id, modules[-1], linking))
+            deferred += linking.deferred
         provided = load_libraries(ctx) if load_libraries is not None else []
         modules += provided
         for library_name, library in libraries:
@@ -103,7 +104,16 @@ def link(
         ctx.close()
 
 
-def no_units(unit_id: str) -> Compiled:
+def _region(unit_id: str, module: c_void_p, linking: Linking) -> _lib.LinkRegion:
+    return _lib.LinkRegion(
+        unit=unit_id.encode(),
+        module=module,
+        budget=linking.budget or 0,
+        barrier_map=linking.barrier_map.encode() if linking.barrier_map is not None else None,
+    )
+
+
+def no_units(unit_id: str) -> NoReturn:
     raise Error(
         f"the PTX calls a region of unit {unit_id}, whose source is not known here; "
         "link it first: `intarsia link kernel.ptx NAME-device.cu`"

@@ -118,8 +118,12 @@ def module(path_or_text: str | os.PathLike[str]) -> Module:
 
 
 def load_text(name: str, ptx: bytes) -> Module:
-    """Links what is open, with the simulator's NVSHMEM functions if they are called, and loads the result."""
+    """Links what is open, with the backend's NVSHMEM functions if they are called, and loads the result."""
     backend = _runtime.current()
+    if backend.name == "cuda":
+        from . import _gpu
+
+        return Module(backend, _gpu.load_text(backend, name, ptx), name)
     with _link.link(name, ptx, _link.no_units, keep_externs=True) as linked:
         wants = [e["name"] for e in linked.report.get("externs", [])]
         if not wants:

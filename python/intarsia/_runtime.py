@@ -32,17 +32,17 @@ class Backend:
     def _call(self, operation: str, *args: Any) -> None:
         if self._handle is None:
             raise Error("the backend was closed by intarsia.finalize()")
-        status = getattr(self._ops, operation)(self._handle, *args)
-        if status != 0:
-            raise self._error(status)
+        self.check(getattr(self._ops, operation)(self._handle, *args))
 
-    def _error(self, status: int) -> Error:
+    def check(self, status: int) -> None:
         """After a fault every call fails; the first error, which says what happened, may have gone unseen."""
+        if status == 0:
+            return
         error = self._ctx.error(status)
         if status == _lib.ERR_FAULT:
             self._fault = self._fault or error
-            return Error(str(self._fault), self._fault.diagnostics, self._fault.status)
-        return error
+            raise Error(str(self._fault), self._fault.diagnostics, self._fault.status)
+        raise error
 
     @property
     def handle(self) -> Any:
@@ -142,30 +142,44 @@ _current: Backend | None = None
 _atexit = False
 
 
-def init(backend: str | None = None, arch: str | None = None) -> None:
+def init(backend: str | None = None, arch: str | None = None, transport: str | None = None) -> None:
     """
-    Opens the backend: "sim", or what INTARSIA_BACKEND says, which `intarsia run` sets. Without a launcher the simulator
-    is a world of one PE, for the architecture `arch` or INTARSIA_SIM_ARCH ("sm_80" if not given).
-    A second call does nothing, unless it asks for something else.
+    Opens the backend: "sim" or "cuda", or what INTARSIA_BACKEND says, which `intarsia run` sets; else GPUs if there are
+    any. Without a launcher it is a world of one PE; the simulator's is for the architecture `arch` or INTARSIA_SIM_ARCH
+    ("sm_80" if not given). On GPUs `transport="p2p"` promises that every peer is reached by loads and stores: kernels
+    then hold no call. A second call does nothing, unless it asks for something else.
     """
     global _current, _atexit
-    name = backend or os.environ.get("INTARSIA_BACKEND") or "sim"
+    name = backend or os.environ.get("INTARSIA_BACKEND") or _default_backend()
     if _current is not None:
         if name != _current.name:
             raise Error(f"the {_current.name} backend is open; call intarsia.finalize() before opening {name}")
         if arch is not None and _capability(arch) != _current.capability:
             raise Error(f"the backend is open for sm_{_current.capability}; call intarsia.finalize() before {arch}")
         return
-    if name != "sim":
-        raise Error(f"there is no backend called {name!r} yet; the one there is is 'sim'")
-    _current = Backend(_open_simulator(arch or os.environ.get("INTARSIA_SIM_ARCH")))
+    if name == "sim":
+        _current = Backend(_open_simulator(arch or os.environ.get("INTARSIA_SIM_ARCH")))
+    elif name == "cuda":
+        from . import _gpu
+
+        _current = Backend(_gpu.open_backend(transport))
+        if arch is not None and _capability(arch) != _current.capability:
+            raise Error(f"this GPU is sm_{_current.capability}, the program asks for {arch}")
+    else:
+        raise Error(f"there is no backend called {name!r}; there are 'sim' and 'cuda'")
     if not _atexit:
         _atexit = True
         atexit.register(_at_exit)
-    if _triton.installed():
+    if name == "sim" and _triton.installed():
         from . import _driver
 
         _driver.activate()
+
+
+def _default_backend() -> str:
+    from . import _gpu
+
+    return "sim" if os.environ.get("INTARSIA_SIM_FD") or not _gpu.count() else "cuda"
 
 
 def _capability(arch: str) -> int:
@@ -248,6 +262,10 @@ def _at_exit() -> None:
     if _current is None:
         return
     if hasattr(sys, "last_value"):
+        if _current.name == "cuda":
+            from . import _gpu
+
+            _gpu.abandon(_current)
         _close()
         return
     try:

@@ -86,6 +86,15 @@ def _release(ctx: _lib.Context, unit: object) -> None:
     ctx.close()
 
 
+@dataclass(frozen=True)
+class Linking:
+    """What linking is told about a unit; see its_link_region and its_link_options."""
+
+    deferred: tuple[str, ...] = ()
+    budget: int | None = None
+    barrier_map: str | None = None
+
+
 class Source:
     """What is compiled: a file or a text, how, and what came out for each architecture so far."""
 
@@ -95,11 +104,11 @@ class Source:
         text: str | None = None,
         dialect: str = "cuda",
         options: Sequence[str] = (),
-        deferred: Sequence[str] = (),
+        linking: Linking | None = None,
         instances: Sequence[str] = (),
     ) -> None:
         self.path, self.text, self.dialect = path, text, dialect
-        self.options, self.deferred = tuple(options), tuple(deferred)
+        self.options, self.linking = tuple(options), linking or Linking()
         self.instances = tuple(instances)
         self._lock = threading.RLock()
         self._compiled: dict[str, Compiled] = {}

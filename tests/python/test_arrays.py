@@ -115,6 +115,8 @@ def test_types_that_kernels_lack(simulator, dtype, message):
 def test_wrong_shapes_and_addresses(simulator):
     with pytest.raises(simulator.Error, match="can't be negative"):
         simulator.empty((4, -1))
+    with pytest.raises(simulator.Error, match=r"values of the shape \(3,\) don't fill"):
+        simulator.empty(4).copy_from([1, 2, 3])
     with pytest.raises(simulator.Error, match="null address"):
         simulator.from_address(0, 4, "int32")
 

@@ -9,6 +9,9 @@ import pytest
 import triton
 import triton.language as tl
 from kernels import ARCHS, assemble, build, machine_code
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
 
 import intarsia
 
@@ -134,6 +137,92 @@ def test_a_region_as_constexpr_argument():
 
     built = build(kernel, {"p": "*i32", "i": "i32", "FN": "constexpr"}, constants={"FN": unit.two})
     assert built.metadata.intarsia["report"]["regions_inlined"] == 1
+
+
+# -- other ways to write kernels ---------------------------------------------------------------------------------------
+
+
+def test_functions_that_stay_functions():
+    @triton.jit(noinline=True)
+    def helper(x):
+        return unit.two(x, 5)
+
+    @triton.jit
+    def kernel(p):
+        tl.store(p, helper(tl.load(p)))
+
+    report = build(kernel, {"p": "*i32"}).metadata.intarsia["report"]
+    assert (report["regions_inlined"], report["calls_inlined"], report["calls_left"]) == (1, 1, [])
+
+
+def test_beside_prints_and_asserts():
+    @triton.jit
+    def kernel(p, n):
+        i = 0
+        while i < n:
+            i = unit.two(i, 1)
+            tl.device_print("i", i)
+            tl.device_assert(i > 0, "not positive")
+        tl.store(p, i)
+
+    report = build(kernel, {"p": "*i32", "n": "i32"}, debug=True).metadata.intarsia["report"]
+    assert report["regions_inlined"] == 1
+    assert {call["callee"] for call in report["calls_left"]} == {"vprintf", "__assertfail"}
+
+
+@gluon.jit
+def in_gluon(p, n):
+    x = intarsia.call(unit.two, [n, n])
+    for _ in range(n):
+        x += unit.two(x, 1)
+    gl.store(intarsia.after(p, x), x)
+
+
+def test_gluon():
+    target = triton.backends.compiler.GPUTarget("cuda", 90, 32)
+    built = triton.compile(GluonASTSource(in_gluon, {"p": "*i32", "n": "i32"}), target=target)
+    assert built.metadata.intarsia["report"]["regions_inlined"] == 2
+
+
+@triton.jit
+def specialised(a_ptr, b_ptr, c_ptr, n, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr, FN: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [M, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [N, BK])
+    acc = tl.zeros((M, N), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True, num_stages=2):
+        token = intarsia.call(FN, [n], sync=False)
+        acc = tl.dot(a.load([0, intarsia.after(k, token)]), b.load([0, k]).T, acc)
+    tl.store(c_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], acc)
+
+
+def test_warp_specialised_kernels_take_regions_without_barriers_only():
+    regions = intarsia.load(source=r"""
+extern "C" __device__ int alone(int n) { return n * 3; }
+extern "C" __device__ int place(int n) { return n + (threadIdx.x == 0); }
+extern "C" __device__ int together(int n) { __syncthreads(); return n; }
+""")
+    names = dict.fromkeys(["M", "N", "BK", "FN"], "constexpr")
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32", "K": "i32", **names}
+    constants = {"M": 128, "N": 128, "BK": 64}
+    built = build(specialised, signature, 100, {**constants, "FN": regions.alone})
+    assert built.metadata.intarsia["report"]["regions_inlined"] == 1
+    for region, why in ((regions.place, "asks for its thread's place"), (regions.together, "waits for the whole CTA")):
+        with pytest.raises(intarsia.Error, match=f"{why}.*but the kernel splits its warps into partitions"):
+            build(specialised, signature, 100, {**constants, "FN": region})
+
+
+def test_a_large_function_that_is_called_twice_stays_a_call():
+    def kernel_with(large):
+        @triton.jit
+        def kernel(p):
+            tl.store(p, large.f(1.0) + large.f(2.0))
+
+        return build(kernel, {"p": "*fp32"}).metadata.intarsia["report"]
+
+    text = 'extern "C" __device__ float f(float x) { return sinf(x) * cosf(x); }'
+    assert kernel_with(intarsia.load(source=text))["calls_left"] == []
+    left = kernel_with(intarsia.load(source=text, budget=10))["calls_left"]
+    assert [call["callee"] for call in left] == ["f", "f"]
 
 
 # -- what is refused, with the text that the user reads ----------------------------------------------------------------

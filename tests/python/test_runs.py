@@ -67,6 +67,32 @@ def test_a_callable_grid_and_warmup(simulator):
     assert (y.numpy() == 3).all()
 
 
+@triton.autotune([triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 64})], key=["n"])
+@triton.jit
+def tuned(x, y, n, by, BLOCK: tl.constexpr):
+    mixed(x, y, n, by, BLOCK)
+
+
+def test_autotuning_takes_the_first_configuration(simulator):
+    y = simulator.zeros(128)
+    tuned[lambda meta: (128 // meta["BLOCK"],)](simulator.array(np.ones(128, np.float32)), y, 128, 2.0)
+    assert (y.numpy() == 3).all() and tuned.best_config.kwargs == {"BLOCK": 128}
+
+
+def test_the_interpreter_is_refused(python):
+    script = """
+import intarsia, triton
+unit = intarsia.load(source='extern "C" __device__ void f(int *p) { *p = 1; }')
+@triton.jit
+def kernel(p):
+    unit.f(p)
+intarsia.init()
+kernel[(1,)](intarsia.zeros(4, "int32"))
+"""
+    done = python(script, env={"TRITON_INTERPRET": "1"})
+    assert done.returncode == 1 and "can't run in Triton's interpreter" in done.stderr, done.stderr
+
+
 @triton.jit
 def only_region(p):
     unit.out_of_bounds(p)
