@@ -36,7 +36,7 @@ INTARSIA_INTEGRAL(unsigned long long, true)
 #include <nvshmemx.h>
 
 #define KEEP(NAME) \
-    case __COUNTER__: return (const void *)&NAME;
+    case __LINE__: return (const void *)&NAME;
 #define END     \
     default:    \
         return 0; \

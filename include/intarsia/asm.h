@@ -89,6 +89,9 @@ typedef enum its_transport {
 ITS_API its_status its_asm_nvshmem(its_context *ctx, const char *arch, its_transport transport,
                                    const char *const *names, uint32_t n_names, its_module ***modules, uint32_t *count);
 
+/* The version of the NVSHMEM on this machine, from its headers: major, minor, patch. */
+ITS_API its_status its_asm_nvshmem_version(its_context *ctx, uint32_t version[3]);
+
 #ifdef __cplusplus
 }
 #endif

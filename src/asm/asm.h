@@ -46,6 +46,8 @@ typedef struct its_asm_nvshmem_files {
     const char *include, *library;
     uint32_t major, minor, patch; /* of the headers; 0 if they have none */
 } its_asm_nvshmem_files;
+/* Requires NUL-terminated PTX. Ensures that calls of NVSHMEM's library have the names that the library gives them. */
+void its_asm_mend_names(char *text);
 its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, const char *arch, its_asm_nvshmem_files *files);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "asm/asm.h"
 
-enum { INPUT_PTX = 2, INPUT_LIBRARY = 5 }; /* nvJitLinkInputType */
+enum { INPUT_PTX = 2, INPUT_LIBRARY = 6 }; /* nvJitLinkInputType */
 
 typedef struct jit {
     its_asm_job *job;
@@ -50,6 +50,7 @@ static its_status link_all(void *user) {
     its_asm_job *job = j->job;
     uint32_t count;
     const char **options = arguments(job, &count);
+    its_asm_mend_names(job->ptx); /* a device file may have included NVSHMEM's headers itself */
     if (j->api.nvJitLinkCreate(&j->handle, count, options) != 0)
         return its_fail(job->ctx, ITS_ERR_INPUT, "INTARSIA_NVJITLINK names another one",
                         "nvJitLink %s in '%s' can't link for %s", job->result.version, job->result.path, job->arch);

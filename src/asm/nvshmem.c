@@ -123,8 +123,7 @@ static void mend_parameters(char *at, const char *end) {
     }
 }
 
-/* Requires `text` to be NUL-terminated PTX. Ensures that calls of the library have the library's names. */
-static void mend_names(char *text) {
+void its_asm_mend_names(char *text) {
     static const char key[] = "nvshmemi_transfer_";
     for (char *at = text; (at = strstr(at, key));) {
         char *start = at, *end = at;
@@ -191,7 +190,7 @@ static bool is_core(const char *name) {
 
 static its_status parse(provider *p, its_unit *unit) {
     char *text = its_arena_text(&p->arena, unit->ptx, unit->ptx_size);
-    mend_names(text);
+    its_asm_mend_names(text);
     size_t size = unit->ptx_size;
     if (p->transport == ITS_TRANSPORT_P2P) {
         p->text.size = 0;
@@ -212,10 +211,10 @@ static its_status compile(provider *p, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) its_buffer_printf(&p->text, "KEEP(%s)\n", names[i]);
     its_buffer_text(&p->text, "END\n");
     its_buffer_char(&p->text, 0);
-    const char *options[] = {"-I", p->files.include, "-no-lineinfo"};
+    const char *options[] = {"-I", p->files.include, "-no-lineinfo", "-default-device"};
     its_cc_input input = {.dialect = "cuda", .path = "nvshmem.cu", .source = p->text.data, .arch = p->arch};
     input.options = options;
-    input.n_options = 3;
+    input.n_options = 4;
     its_unit *unit;
     its_status status = its_cc(p->ctx, &input, &unit);
     if (status != ITS_OK) return status;
@@ -274,5 +273,21 @@ its_status its_asm_nvshmem(its_context *ctx, const char *arch, its_transport tra
             its_module_free(p.made[i]);
     *modules = list;
     *count = list ? p.n_made : 0;
+    return status;
+}
+
+static its_status find_files(void *user) {
+    provider *p = user;
+    return its_asm_find_nvshmem(p->ctx, &p->arena, NULL, &p->files);
+}
+
+its_status its_asm_nvshmem_version(its_context *ctx, uint32_t version[3]) {
+    provider p = {.ctx = ctx};
+    its_arena_init(&p.arena, ctx);
+    its_status status = its_protect(ctx, find_files, &p);
+    version[0] = p.files.major;
+    version[1] = p.files.minor;
+    version[2] = p.files.patch;
+    its_arena_free(&p.arena);
     return status;
 }

@@ -1,7 +1,9 @@
 /* intarsia run: a program on several PEs, each a process of its own. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +21,7 @@ typedef struct run_args {
 } run_args;
 
 static const cli_option options[] = {
-    {0, "sim", NULL, CLI_FLAG, offsetof(run_args, sim), "on the simulator: no GPU is needed"},
+    {0, "sim", NULL, CLI_FLAG, offsetof(run_args, sim), "on the simulator: no GPU is needed; without it on GPUs,\nwhich PEs share if there are fewer of them"},
     {'n', "pes", "N", CLI_COUNT, offsetof(run_args, n_pes), "how many PEs, 1 to 64 (default 1)"},
     {0, "arch", "SM", CLI_TEXT, offsetof(run_args, arch), "the GPU that is simulated: sm_80 (default), sm_90a ..."},
     {0, "heap-size", "BYTES", CLI_SIZE, offsetof(run_args, heap_size),
@@ -89,17 +91,25 @@ static void set_number(const char *name, uint64_t value) {
 }
 
 typedef struct world {
-    int fd;
+    int fd; /* of the simulated world, or of the file that PEs on GPUs find each other by */
     uint32_t n_pes;
     const char *arch;
+    bool sim;
+    uint64_t heap_size; /* 0: the default */
 } world;
 
 /* In the new process: tells it which PE of which world it is. */
 static void enter_world(uint32_t pe, void *user) {
     const world *w = user;
-    setenv("INTARSIA_BACKEND", "sim", 1);
-    set_number("INTARSIA_SIM_FD", (uint64_t)w->fd);
-    setenv("INTARSIA_ARCH", w->arch, 1);
+    if (w->sim) {
+        setenv("INTARSIA_BACKEND", "sim", 1);
+        set_number("INTARSIA_SIM_FD", (uint64_t)w->fd);
+        setenv("INTARSIA_ARCH", w->arch, 1);
+    } else {
+        setenv("INTARSIA_BACKEND", "cuda", 1);
+        set_number("INTARSIA_RENDEZVOUS_FD", (uint64_t)w->fd);
+        if (w->heap_size) set_number("NVSHMEM_SYMMETRIC_SIZE", w->heap_size);
+    }
     set_number("INTARSIA_PE", pe);
     set_number("INTARSIA_N_PES", w->n_pes);
     set_number("RANK", pe);
@@ -162,9 +172,16 @@ static int check_args(cli_app *app, const run_args *args, const cli_list *operan
         return cli_usage(app, "leave it away for no limit", "--timeout takes at least 1 second");
     if (args->arch && !parse_arch(args->arch, sim))
         return cli_usage(app, NULL, "--arch takes an architecture such as sm_80 or sm_90a, not '%s'", args->arch);
-    if (!args->sim)
-        return cli_usage(app, "add --sim to run on the simulator", "running on GPUs is not implemented yet");
+    if (!args->sim && args->arch)
+        return cli_usage(app, "add --sim to run on the simulator", "--arch is for simulated GPUs");
     return CLI_OK;
+}
+
+/* A file without a name, in which one PE tells the others how to find it. */
+static its_status make_rendezvous(cli_app *app, int *fd) {
+    *fd = memfd_create("intarsia-rendezvous", 0);
+    if (*fd >= 0 && ftruncate(*fd, 4096) == 0) return ITS_OK;
+    return its_fail(app->ctx, ITS_ERR_IO, NULL, "can't make a file for PEs to meet at: %s", strerror(errno));
 }
 
 static int run(cli_app *app, const void *user, const cli_list *operands) {
@@ -175,8 +192,9 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     if (code) return code;
     char *const *argv = build_argv(app, operands);
     if (!argv) return CLI_USAGE;
-    world w = {.n_pes = sim.n_pes, .arch = args->arch ? args->arch : "sm_80"};
-    its_status status = its_sim_world_new(app->ctx, &sim, &w.fd);
+    world w = {.n_pes = sim.n_pes, .arch = args->arch ? args->arch : "sm_80", .sim = args->sim};
+    w.heap_size = args->heap_size.value;
+    its_status status = args->sim ? its_sim_world_new(app->ctx, &sim, &w.fd) : make_rendezvous(app, &w.fd);
     if (status != ITS_OK) return cli_status(status);
     cli_job job = {.argv = argv,
                    .n_pes = sim.n_pes,
@@ -193,7 +211,7 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
 
 const cli_command cli_run = {
     .name = "run",
-    .usage = "--sim [-n N] [OPTIONS] SCRIPT.py [ARGUMENTS]",
+    .usage = "[--sim] [-n N] [OPTIONS] SCRIPT.py [ARGUMENTS]",
     .summary = "run a program on several PEs",
     .text = text,
     .options = options,
