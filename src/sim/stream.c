@@ -390,10 +390,19 @@ static bool step_all(its_device *device, bool *any_work) {
     return any_progress;
 }
 
-/* Stops when another PE has failed and the time of grace is over. */
+/* Whether the host waits for the device, so that it can't do what the device waits for. */
+static bool host_waits(const its_device *device) {
+    return atomic_load(&its_world_me(device->pe->world)->host.kind) == ITS_ACTIVITY_STREAM;
+}
+
+/* Stops when another PE has failed, or nobody is left who could help, and the time of grace is over. */
 static void mind_others(its_device *device, uint64_t grace) {
     int failed = its_world_failed(device->pe->world, &device->last_look);
-    if (failed < 0) return;
+    if (failed < 0 && grace == grace_waiting && host_waits(device)) failed = its_world_left_alone(device->pe->world);
+    if (failed < 0) {
+        device->failed_at = 0;
+        return;
+    }
     if (!device->failed_at) device->failed_at = now_ns();
     if (now_ns() - device->failed_at > grace) stop_by_peer(device, failed);
 }

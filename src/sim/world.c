@@ -344,6 +344,16 @@ int its_world_failed(const its_world *world, uint64_t *last_look) {
     return -1;
 }
 
+int its_world_left_alone(const its_world *world) {
+    int other = -1;
+    for (uint32_t pe = 0; pe < world->control->n_pes; pe++) {
+        if (pe == world->pe) continue;
+        if (atomic_load(&world->control->pes[pe].state) != ITS_PE_FINISHED) return -1;
+        other = (int)pe;
+    }
+    return other;
+}
+
 its_status its_world_fail(its_context *ctx, const its_world *world, uint32_t pe, const char *during) {
     const its_world_pe *it = &world->control->pes[pe];
     switch (atomic_load(&world->control->pes[pe].state)) {

@@ -140,6 +140,8 @@ void its_world_sleep(const its_world *world, uint32_t seen, uint32_t millisecond
  * processes are alive (`*last_look`, in ns, starts at 0). What it finds is written down for the others.
  */
 int its_world_failed(const its_world *world, uint64_t *last_look);
+/* When all other PEs have finished, one of them; else -1, as in a world of one PE. */
+int its_world_left_alone(const its_world *world);
 /* Adds the error for a PE that failed, or that finished too early; `during` as in "the barrier". */
 its_status its_world_fail(its_context *ctx, const its_world *world, uint32_t pe, const char *during);
 /* Tells the others that this PE faulted; `text` is the first line of the report. May be called on the device thread. */

@@ -468,6 +468,24 @@ static void test_one_dies(void **state) {
     its_context_free(ctx);
 }
 
+/* PE 0 waits for a signal that PE 1 never sent: when PE 1 is done, nobody is left to send it. */
+static void left_alone(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    uint64_t word;
+    ok(OPS->alloc(BACKEND, ITS_MEMORY_SYMMETRIC, 8, 0, &word));
+    ok(OPS->fill(BACKEND, word, 0, 8, 0));
+    ok(OPS->barrier(BACKEND));
+    if (number) return;
+    ok(its_sim_wait_signal_on_stream(sim, word, ITS_NE, 0, 8, false, 0));
+    expect(OPS->wait(BACKEND) == ITS_ERR_FAULT);
+    expect(strcmp(last_message(ctx), "PE 1 finished before this PE's work was done") == 0);
+}
+
+static void test_left_alone(void **state) {
+    (void)state;
+    run(2, left_alone);
+}
+
 /* A wrong call on a stream is found when the stream gets there: two barriers of one team at once. */
 static void two_barriers(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
     (void)n;
@@ -564,7 +582,8 @@ int main(void) {
         cmocka_unit_test(test_chained),      cmocka_unit_test(test_comparisons),
         cmocka_unit_test(test_ring),         cmocka_unit_test(test_barrier_beside_work),
         cmocka_unit_test(test_sub_teams),    cmocka_unit_test(test_one_dies),
-        cmocka_unit_test(test_two_barriers), cmocka_unit_test(test_quiet_wait),
+        cmocka_unit_test(test_two_barriers), cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_quiet_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
