@@ -8,7 +8,7 @@
 #include "sim/exec.h"
 #include "sim/modes.h"
 
-/* What an operation does for a group of lanes that are all there. */
+/* What an operation does for a group of lanes that are all there, where that can't go wrong. */
 typedef void group_operation(its_sim_exec *x, const its_sim_op *op, uint32_t group);
 
 /* The lanes of `mask` that name the same members as the first of them. */
@@ -33,7 +33,8 @@ static void wait_for(its_sim_exec *x, const its_sim_op *op, uint32_t group, uint
  * Does the operation for every group in the running fragment that is complete. If others are not, their lanes wait, and
  * what is left of the fragment goes on behind the operation.
  */
-static its_sim_verdict collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, group_operation *operation) {
+static its_sim_verdict collect_with(its_sim_exec *x, const its_sim_op *op, uint32_t mask, group_operation *operation,
+                                    its_sim_group *can_fail) {
     bool waits = false;
     for (uint32_t left = mask; left;) {
         uint32_t member, group = same_members(x, op, left, &member);
@@ -42,6 +43,7 @@ static its_sim_verdict collect(its_sim_exec *x, const its_sim_op *op, uint32_t m
             return its_sim_fault_at(x, op, group & ~member, ITS_SIM_FAULT_SYNC,
                                     "lane takes part but is not in the member mask 0x%08x", (unsigned)member);
         if ((member & x->warp->live) == group) {
+            if (can_fail && can_fail(x, op, group) == ITS_SIM_STOP) return ITS_SIM_STOP;
             if (operation) operation(x, op, group);
             continue;
         }
@@ -52,6 +54,14 @@ static its_sim_verdict collect(its_sim_exec *x, const its_sim_op *op, uint32_t m
     x->frag->pc = op + 1;
     if (x->frag->mask == 0) its_sim_frag_remove(x->warp, x->frag);
     return its_sim_sync_check(x);
+}
+
+static its_sim_verdict collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, group_operation *operation) {
+    return collect_with(x, op, mask, operation, NULL);
+}
+
+its_sim_verdict its_sim_collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_group *operation) {
+    return collect_with(x, op, mask, NULL, operation);
 }
 
 /* All fragments that wait for `member`: the lanes they have, and whether they are at one place. */

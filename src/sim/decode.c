@@ -38,15 +38,6 @@ void its_sim_decode_none(its_sim_decoder *d) {
 void its_sim_decode_cluster(its_sim_decoder *d) {
     its_sim_decode_none(d);
 }
-void its_sim_decode_copy(its_sim_decoder *d) {
-    its_sim_decode_none(d);
-}
-void its_sim_decode_mbarrier(its_sim_decoder *d) {
-    its_sim_decode_none(d);
-}
-void its_sim_decode_matrix(its_sim_decoder *d) {
-    its_sim_decode_none(d);
-}
 void its_sim_decode_stack(its_sim_decoder *d) {
     its_sim_decode_none(d);
 }

@@ -102,6 +102,8 @@ uint32_t its_sim_param_offset(const its_symbol *symbol);
 uint32_t its_sim_stack(its_sim_decoder *d, uint64_t size, uint32_t align);
 uint32_t its_sim_symbol_align(const its_symbol *symbol);
 uint32_t its_sim_register(its_sim_decoder *d, const its_symbol *symbol);
+/* Where an operation finds its address, `[register + offset]` in op->space: fills a, imm and a flag of `op`. */
+void its_sim_take_address(its_sim_decoder *d, its_sim_op *op, const its_operand *operand);
 
 /* -- emitting ------------------------------------------------------------------------------------------------------ */
 
@@ -137,10 +139,11 @@ typedef void its_sim_decode_group(its_sim_decoder *d);
 its_sim_decode_group its_sim_decode_alu, its_sim_decode_setp, its_sim_decode_mov, its_sim_decode_cvt;
 its_sim_decode_group its_sim_decode_address, its_sim_decode_memory, its_sim_decode_atom, its_sim_decode_fence;
 its_sim_decode_group its_sim_decode_hint, its_sim_decode_branch, its_sim_decode_call, its_sim_decode_barrier;
-its_sim_decode_group its_sim_decode_vote, its_sim_decode_shuffle;
+its_sim_decode_group its_sim_decode_vote, its_sim_decode_shuffle, its_sim_decode_matrix;
+its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier;
 /* Not there yet: refused by name. */
-its_sim_decode_group its_sim_decode_none, its_sim_decode_cluster, its_sim_decode_copy, its_sim_decode_mbarrier;
-its_sim_decode_group its_sim_decode_matrix, its_sim_decode_stack;
+its_sim_decode_group its_sim_decode_none, its_sim_decode_cluster;
+its_sim_decode_group its_sim_decode_stack;
 
 /* The parts of alu. */
 its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_logic;

@@ -8,7 +8,7 @@
  * Fills in where an operation finds its address: a register and an offset. Addresses that are known are constants of
  * the frame, so they are registers too.
  */
-static void take_address(its_sim_decoder *d, its_sim_op *op, const its_operand *operand) {
+void its_sim_take_address(its_sim_decoder *d, its_sim_op *op, const its_operand *operand) {
     if (operand->kind != ITS_OPND_ADDR || operand->count != 1) {
         its_sim_refuse(d, NULL, "the simulator doesn't have '%s' with an address of this form", d->insn->name->text);
         return;
@@ -143,7 +143,7 @@ static void load(its_sim_decoder *d) {
         append(d, &op, ITS_SIM_ACT_LOAD_PARAM);
         return;
     }
-    take_address(d, &op, address);
+    its_sim_take_address(d, &op, address);
     append(d, &op, ITS_SIM_ACT_LOAD);
 }
 
@@ -155,7 +155,7 @@ static void store(its_sim_decoder *d) {
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     its_sim_tick_class(d, ITS_MODCLASS_VEC);
     take_data(d, &op, its_sim_operand(d, 1), type, true);
-    take_address(d, &op, its_sim_operand(d, 0));
+    its_sim_take_address(d, &op, its_sim_operand(d, 0));
     append(d, &op, ITS_SIM_ACT_STORE);
 }
 
@@ -241,7 +241,7 @@ void its_sim_decode_atom(its_sim_decoder *d) {
     its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     its_sim_has(d, ITS_MOD_NOFTZ);
-    take_address(d, &op, its_sim_operand(d, next));
+    its_sim_take_address(d, &op, its_sim_operand(d, next));
     op.b = its_sim_source(d, its_sim_operand(d, next + 1), type);
     if (operation == ITS_ATOM_CAS) op.c = its_sim_source(d, its_sim_operand(d, next + 2), type);
     if (next && its_sim_operand(d, 0)->kind != ITS_OPND_SINK) op.dst = its_sim_target(d, its_sim_operand(d, 0), type);

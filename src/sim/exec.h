@@ -25,6 +25,8 @@
 
 typedef struct its_sim_warp its_sim_warp;
 typedef struct its_sim_cta its_sim_cta;
+typedef struct its_sim_copies its_sim_copies;       /* async.h */
+typedef struct its_sim_mbarriers its_sim_mbarriers; /* async.h */
 
 enum { /* its_sim_frag.state */
        ITS_SIM_READY,
@@ -69,6 +71,7 @@ struct its_sim_warp {
     uint32_t calls_size;
     char *local;  /* lane i's local memory begins at i * grid->local_size */
     uint64_t ran; /* operations since a fragment last gave way */
+    its_sim_copies *copies; /* asynchronous copies under way; NULL before the first */
     uint32_t next_range;
     its_sim_range ranges[ITS_SIM_RANGES]; /* allocations last used */
 };
@@ -92,6 +95,7 @@ struct its_sim_cta {
     uint32_t live_warps, next_warp;
     its_sim_warp *warps;
     its_sim_barrier barriers[ITS_SIM_BARRIERS];
+    its_sim_mbarriers *mbarriers; /* NULL before the first */
 };
 
 struct its_sim_grid {
@@ -178,6 +182,10 @@ bool its_sim_warp_reserve(its_sim_warp *warp, size_t size);
 /* Lets barriers and .sync operations go on that waited for threads that have just exited. */
 void its_sim_barrier_check_all(its_sim_exec *x);
 its_sim_verdict its_sim_sync_check(its_sim_exec *x);
+/* An operation of a group of lanes that are all there; STOP if it recorded a fault, else NEXT. */
+typedef its_sim_verdict its_sim_group(its_sim_exec *x, const its_sim_op *op, uint32_t group);
+/* Does `operation` once all lanes that the register op->e names are at `op` (see collect.c). */
+its_sim_verdict its_sim_collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_group *operation);
 
 /* -- memory (access.c) --------------------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "sim/alu_float.h"
 #include "sim/alu_int.h"
 #include "sim/exec.h"
+#include "sim/matrix.h"
 
 /* How a source of a type is named, found and read in the loops below. */
 #define ITS_PLAIN_SOURCE(T, name, field) const T *const name##s = ITS_ALIGNED64(regs + op->field);
@@ -118,6 +119,7 @@
 #undef ITS_ALU_RAW
 
 #include "sim/exec_memory.inc.h"
+#include "sim/exec_matrix.inc.h"
 
 /* -- tables by handler --------------------------------------------------------------------------------------------- */
 

@@ -176,6 +176,9 @@ static void put_what(its_buffer *out, const its_sim_fault *fault) {
     case ITS_SIM_FAULT_SYNC:
         its_buffer_printf(out, "synchronises with its warp wrongly: %s", text);
         break;
+    case ITS_SIM_FAULT_ASYNC:
+        its_buffer_text(out, text);
+        break;
     case ITS_SIM_FAULT_BARRIER:
         its_buffer_printf(out, "uses a barrier wrongly: %s", text);
         break;

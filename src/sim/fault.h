@@ -15,6 +15,7 @@ typedef enum its_sim_fault_kind {
     ITS_SIM_FAULT_CALL,    /* a call through a register that holds no function, or one of another signature */
     ITS_SIM_FAULT_BRANCH,  /* brx.idx beyond its table */
     ITS_SIM_FAULT_SYNC,    /* a .sync operation used wrongly */
+    ITS_SIM_FAULT_ASYNC,   /* an asynchronous copy or an mbarrier used wrongly: `text` is the verb and all */
     ITS_SIM_FAULT_BARRIER, /* a CTA barrier used wrongly */
     ITS_SIM_FAULT_FREE,    /* device free of what is no block of device malloc */
     ITS_SIM_FAULT_PRINT,   /* a format that doesn't fit its arguments */

@@ -4,7 +4,7 @@
  * As many CTAs are resident as the multiprocessors hold, by threads and shared memory; the others begin as places
  * become free. Warps run a slice each, in turn. A grid is blocked when a whole round of its warps changed nothing.
  */
-#include "sim/exec.h"
+#include "sim/async.h"
 
 #define SLICE 1024u /* operations a warp runs before the next one's turn */
 #define THREADS_PER_MULTIPROCESSOR 2048u
@@ -77,6 +77,7 @@ static uint32_t slots_of(const its_sim_grid *grid) {
 }
 
 static void free_slot(its_sim_grid *grid, its_sim_cta *cta) {
+    its_sim_async_reset(grid->ctx, cta);
     for (uint32_t w = 0; cta->warps && w < grid->n_warps; w++) {
         its_free(grid->ctx, cta->warps[w].regs_block);
         its_free(grid->ctx, cta->warps[w].calls);
@@ -194,6 +195,7 @@ static bool start_cta(its_sim_grid *grid, its_sim_cta *cta) {
     cta->live_warps = grid->n_warps;
     cta->next_warp = 0;
     memset(cta->barriers, 0, sizeof(cta->barriers));
+    its_sim_async_reset(grid->ctx, cta);
     for (uint32_t w = 0; w < grid->n_warps; w++) start_warp(grid, &cta->warps[w]);
     return true;
 }

@@ -1,0 +1,361 @@
+/* cp.async and its groups, bulk copies and mbarriers: see async.h. */
+#include "sim/async.h"
+
+/* -- growing ------------------------------------------------------------------------------------------------------- */
+
+/* Room for one more element of `size` bytes; NULL if memory ran out. */
+static void *grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size) {
+    if (count < *capacity) return items;
+    uint32_t more = *capacity ? *capacity * 2 : 16;
+    void *bigger = its_block_alloc(ctx, more * size);
+    if (!bigger) return NULL;
+    if (count) memcpy(bigger, items, count * size);
+    its_free(ctx, items);
+    *capacity = more;
+    return bigger;
+}
+
+static its_sim_verdict no_memory(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    return its_sim_fault_at(x, op, mask, ITS_SIM_FAULT_NOMEM, "%s", "asynchronous copies");
+}
+
+static its_sim_copies *copies_of(its_sim_exec *x) {
+    its_sim_warp *warp = x->warp;
+    if (warp->copies) return warp->copies;
+    warp->copies = its_block_alloc(x->grid->ctx, sizeof(*warp->copies));
+    if (warp->copies) memset(warp->copies, 0, sizeof(*warp->copies));
+    return warp->copies;
+}
+
+static its_sim_mbarriers *mbarriers_of(its_sim_exec *x) {
+    its_sim_cta *cta = x->cta;
+    if (cta->mbarriers) return cta->mbarriers;
+    cta->mbarriers = its_block_alloc(x->grid->ctx, sizeof(*cta->mbarriers));
+    if (cta->mbarriers) memset(cta->mbarriers, 0, sizeof(*cta->mbarriers));
+    return cta->mbarriers;
+}
+
+void its_sim_async_reset(its_context *ctx, its_sim_cta *cta) {
+    for (uint32_t w = 0; cta->warps && w < cta->grid->n_warps; w++) {
+        its_sim_copies *copies = cta->warps[w].copies;
+        if (copies) its_free(ctx, copies->items);
+        its_free(ctx, copies);
+        cta->warps[w].copies = NULL;
+    }
+    if (cta->mbarriers) {
+        its_free(ctx, cta->mbarriers->items);
+        its_free(ctx, cta->mbarriers->bulks);
+    }
+    its_free(ctx, cta->mbarriers);
+    cta->mbarriers = NULL;
+}
+
+/* -- cp.async ------------------------------------------------------------------------------------------------------ */
+
+/* Checks what is read. A lane that reads nothing may have any address. */
+its_sim_verdict its_sim_act_COPY_FROM(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_copies *copies = copies_of(x);
+    if (!copies) return no_memory(x, op, mask);
+    const u32 *size = (const u32 *)(const void *)(x->regs + op->b);
+    uint32_t ignored =
+        op->mode & ITS_COPY_IGNORES ? its_sim_pred(x->regs, op->c) ^ (op->mode & ITS_COPY_NOT ? ~0u : 0) : 0;
+    uint32_t whole = 0, part = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left), given = (ignored >> lane) & 1 ? 0 : size[lane];
+        if (given > op->size)
+            return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "copies %u bytes but is to read %u",
+                                    (unsigned)op->size, (unsigned)given);
+        copies->given[lane] = given;
+        if (given == op->size) whole |= 1u << lane;
+        if (given && given < op->size) part |= 1u << lane;
+    }
+    its_sim_access access;
+    its_sim_access_addresses(x, op, &access);
+    if (whole && !its_sim_access_check(x, op, whole, op->size, false, &access)) return ITS_SIM_STOP;
+    for (uint32_t left = part; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        access.address[lane] += copies->given[lane] - 1;
+        if (!its_sim_access_check(x, op, 1u << lane, 1, false, &access)) return ITS_SIM_STOP;
+        access.address[lane] -= copies->given[lane] - 1;
+        if (!its_sim_access_check(x, op, 1u << lane, 1, false, &access)) return ITS_SIM_STOP;
+    }
+    for (uint32_t left = whole | part; left; left &= left - 1)
+        copies->from[__builtin_ctz(left)] = access.pointer[__builtin_ctz(left)];
+    return ITS_SIM_NEXT;
+}
+
+its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_copies *copies = copies_of(x);
+    its_sim_access access;
+    if (!copies) return no_memory(x, op, mask);
+    its_sim_access_addresses(x, op, &access);
+    if (!its_sim_access_check(x, op, mask, op->size, true, &access)) return ITS_SIM_STOP;
+    its_sim_copy *items = grow(x->grid->ctx, copies->items, copies->count, &copies->capacity, sizeof(*items));
+    if (!items) return no_memory(x, op, mask);
+    copies->items = items;
+    its_sim_copy *copy = &items[copies->count++];
+    copy->mask = mask;
+    copy->size = op->size;
+    memcpy(copy->to, access.pointer, sizeof(copy->to));
+    memcpy(copy->from, copies->from, sizeof(copy->from));
+    memcpy(copy->given, copies->given, sizeof(copy->given));
+    memcpy(copy->group, copies->committed, sizeof(copy->group));
+    x->frag->wrote = true;
+    return ITS_SIM_NEXT;
+}
+
+static void finish_copy(its_sim_copy *copy, const its_sim_copies *copies, uint32_t mask, int64_t left) {
+    for (uint32_t lanes = copy->mask & mask; lanes; lanes &= lanes - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+        if (left >= 0 && (int64_t)copy->group[lane] + left >= (int64_t)copies->committed[lane]) continue;
+        uint32_t given = copy->given[lane];
+        if (given) memcpy(copy->to[lane], copy->from[lane], given);
+        if (given < copy->size) memset(copy->to[lane] + given, 0, copy->size - given);
+        copy->mask &= ~(1u << lane);
+    }
+}
+
+/* Does the copies of the lanes of `mask` but for the last `left` groups that each has closed; all if it is negative. */
+static void finish_copies(its_sim_copies *copies, uint32_t mask, int64_t left) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < copies->count; i++) {
+        finish_copy(&copies->items[i], copies, mask, left);
+        if (!copies->items[i].mask) continue;
+        if (kept != i) copies->items[kept] = copies->items[i];
+        kept++;
+    }
+    copies->count = kept;
+}
+
+its_sim_verdict its_sim_act_COPY_GROUP(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_copies *copies = copies_of(x);
+    if (!copies) return no_memory(x, op, mask);
+    x->frag->wrote = true;
+    if (op->mode == ITS_COPY_WAIT)
+        finish_copies(copies, mask, op->imm);
+    else
+        for (uint32_t left = mask; left; left &= left - 1) copies->committed[__builtin_ctz(left)]++;
+    return ITS_SIM_NEXT;
+}
+
+/* -- mbarriers ----------------------------------------------------------------------------------------------------- */
+
+static its_sim_mbarrier *find(its_sim_mbarriers *all, uint32_t address) {
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->items[i].address == address) return &all->items[i];
+    return NULL;
+}
+
+/* The address in shared memory of a pointer into it, or 0. */
+static uint32_t shared_address(const its_sim_exec *x, const char *pointer) {
+    uintptr_t at = (uintptr_t)pointer, begin = (uintptr_t)x->cta->shared;
+    return at >= begin && at - begin < x->grid->shared_size ? (uint32_t)(at - begin) + ITS_SIM_SHARED_BEGIN : 0;
+}
+
+static void settle(its_sim_mbarrier *barrier) {
+    if (barrier->pending || barrier->bytes) return;
+    barrier->phase++;
+    barrier->pending = barrier->expected;
+}
+
+/* Bulk copies that complete on the barrier are done now: somebody looks at it. */
+static void finish_bulks(its_sim_mbarriers *all, its_sim_mbarrier *barrier) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < all->n_bulks; i++) {
+        its_sim_bulk *bulk = &all->bulks[i];
+        if (bulk->barrier == barrier->address) {
+            memcpy(bulk->to, bulk->from, bulk->size);
+            barrier->bytes -= (int32_t)bulk->size;
+            settle(barrier);
+        } else {
+            all->bulks[kept++] = *bulk;
+        }
+    }
+    all->n_bulks = kept;
+}
+
+static its_sim_verdict init(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint32_t address, uint32_t count,
+                            char *pointer) {
+    its_sim_mbarriers *all = x->cta->mbarriers;
+    its_sim_mbarrier *barrier = find(all, address);
+    if (count == 0 || count >= 1u << 20)
+        return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
+                                "initialises an mbarrier for %u arrivals; it takes 1 to 1048575", (unsigned)count);
+    if (!barrier) {
+        its_sim_mbarrier *items = grow(x->grid->ctx, all->items, all->count, &all->capacity, sizeof(*items));
+        if (!items) return no_memory(x, op, 1u << lane);
+        all->items = items;
+        barrier = &items[all->count++];
+    }
+    *barrier = (its_sim_mbarrier){.address = address, .expected = count, .pending = count};
+    uint64_t mark = ITS_MBARRIER_MARK;
+    memcpy(pointer, &mark, sizeof(mark));
+    return ITS_SIM_NEXT;
+}
+
+static its_sim_verdict arrive(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier,
+                              uint32_t count) {
+    if (count > barrier->pending)
+        return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
+                                "makes %u arrivals at the mbarrier at shared address %u, which waits for %u more",
+                                (unsigned)count, (unsigned)barrier->address, (unsigned)barrier->pending);
+    if (op->dst != UINT32_MAX) ((u64 *)(void *)(x->regs + op->dst))[lane] = barrier->phase;
+    barrier->pending -= count;
+    settle(barrier);
+    return ITS_SIM_NEXT;
+}
+
+static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier) {
+    its_sim_mbarriers *all = x->cta->mbarriers;
+    uint32_t value = op->mode == ITS_MBARRIER_TEST ? (uint32_t)((const u64 *)(const void *)(x->regs + op->b))[lane]
+                                                   : ((const u32 *)(const void *)(x->regs + op->b))[lane];
+    if (op->mode != ITS_MBARRIER_TEST && op->mode != ITS_MBARRIER_TEST_PARITY) x->frag->wrote = true;
+    switch (op->mode) {
+    case ITS_MBARRIER_INVAL:
+        *barrier = all->items[--all->count];
+        return ITS_SIM_NEXT;
+    case ITS_MBARRIER_ARRIVE_TX:
+        barrier->bytes += (int32_t)value;
+        return arrive(x, op, lane, barrier, 1);
+    case ITS_MBARRIER_DROP:
+        if (value <= barrier->expected) barrier->expected -= value;
+        return arrive(x, op, lane, barrier, value);
+    case ITS_MBARRIER_EXPECT:
+        barrier->bytes += (int32_t)value;
+        return ITS_SIM_NEXT;
+    case ITS_MBARRIER_COMPLETE:
+        barrier->bytes -= (int32_t)value;
+        settle(barrier);
+        return ITS_SIM_NEXT;
+    case ITS_MBARRIER_ARRIVE_COPIES:
+    case ITS_MBARRIER_WAIT_COPIES:
+        if (x->warp->copies) finish_copies(x->warp->copies, 1u << lane, -1);
+        return op->mode == ITS_MBARRIER_ARRIVE_COPIES ? arrive(x, op, lane, barrier, 1) : ITS_SIM_NEXT;
+    case ITS_MBARRIER_TEST:
+        finish_bulks(all, barrier);
+        its_sim_set_pred(x->regs, op->dst, barrier->phase != value ? ~0u : 0, 1u << lane);
+        return ITS_SIM_NEXT;
+    case ITS_MBARRIER_TEST_PARITY:
+        finish_bulks(all, barrier);
+        its_sim_set_pred(x->regs, op->dst, (barrier->phase & 1) != (value & 1) ? ~0u : 0, 1u << lane);
+        return ITS_SIM_NEXT;
+    default:
+        return arrive(x, op, lane, barrier, value);
+    }
+}
+
+/* The barrier at a pointer into shared memory; records a fault and returns NULL if there is none. */
+static its_sim_mbarrier *barrier_at(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const char *pointer) {
+    uint32_t address = shared_address(x, pointer);
+    its_sim_mbarrier *barrier = address ? find(x->cta->mbarriers, address) : NULL;
+    uint64_t mark;
+    memcpy(&mark, pointer, sizeof(mark));
+    if (barrier && mark == ITS_MBARRIER_MARK) return barrier;
+    its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
+                     barrier ? "uses the mbarrier at shared address %u, which something else was written over"
+                             : "uses an mbarrier at shared address %u, which was not initialised",
+                     (unsigned)address);
+    return NULL;
+}
+
+its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_access access;
+    if (!mbarriers_of(x)) return no_memory(x, op, mask);
+    its_sim_access_addresses(x, op, &access);
+    bool tests = op->mode == ITS_MBARRIER_TEST || op->mode == ITS_MBARRIER_TEST_PARITY;
+    if (!its_sim_access_check(x, op, mask, 8, !tests, &access)) return ITS_SIM_STOP;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        its_sim_verdict verdict;
+        if (op->mode == ITS_MBARRIER_INIT) {
+            uint32_t address = shared_address(x, access.pointer[lane]);
+            if (!address)
+                return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "%s",
+                                        "initialises an mbarrier that is not in shared memory");
+            verdict =
+                init(x, op, lane, address, ((const u32 *)(const void *)(x->regs + op->b))[lane], access.pointer[lane]);
+            x->frag->wrote = true;
+        } else {
+            its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane]);
+            if (!barrier) return ITS_SIM_STOP;
+            verdict = operate(x, op, lane, barrier);
+        }
+        if (verdict != ITS_SIM_NEXT) return verdict;
+    }
+    return ITS_SIM_NEXT;
+}
+
+/* -- bulk copies --------------------------------------------------------------------------------------------------- */
+
+/* Checks the first and the last 16 bytes of each lane's range; fills access->pointer with where it begins. */
+static bool check_range(its_sim_exec *x, const its_sim_op *op, uint32_t mask, const u32 *size, bool writes,
+                        its_sim_access *access) {
+    its_sim_access_addresses(x, op, access);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = size[lane];
+        if (bytes % 16 || bytes == 0) {
+            its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
+                             "copies %u bytes; a bulk copy takes a multiple of 16", (unsigned)bytes);
+            return false;
+        }
+        access->address[lane] += bytes - 16;
+        if (!its_sim_access_check(x, op, 1u << lane, 16, writes, access)) return false;
+        access->address[lane] -= bytes - 16;
+        if (!its_sim_access_check(x, op, 1u << lane, 16, writes, access)) return false;
+    }
+    return true;
+}
+
+its_sim_verdict its_sim_act_BULK_FROM(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_copies *copies = copies_of(x);
+    its_sim_access access;
+    if (!copies) return no_memory(x, op, mask);
+    const u32 *size = (const u32 *)(const void *)(x->regs + op->b);
+    if (!check_range(x, op, mask, size, false, &access)) return ITS_SIM_STOP;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        copies->from[lane] = access.pointer[lane];
+        copies->given[lane] = size[lane];
+    }
+    return ITS_SIM_NEXT;
+}
+
+/* The copy to global memory is made at once: what it reads may be overwritten only after a wait, so nobody can tell. */
+its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_copies *copies = copies_of(x);
+    its_sim_access access;
+    if (!copies) return no_memory(x, op, mask);
+    if (!check_range(x, op, mask, copies->given, true, &access)) return ITS_SIM_STOP;
+    x->frag->wrote = true;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        if (op->mode == ITS_BULK_ON_MBARRIER) {
+            its_sim_mbarriers *all = mbarriers_of(x);
+            if (!all) return no_memory(x, op, mask);
+            its_sim_bulk *bulks = grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks));
+            if (!bulks) return no_memory(x, op, mask);
+            all->bulks = bulks;
+            bulks[all->n_bulks++] =
+                (its_sim_bulk){access.pointer[lane], copies->from[lane], copies->given[lane], copies->barrier[lane]};
+        } else {
+            memcpy(access.pointer[lane], copies->from[lane], copies->given[lane]);
+        }
+    }
+    return ITS_SIM_NEXT;
+}
+
+/* Notes the mbarrier that the next bulk copy of these lanes completes on. */
+its_sim_verdict its_sim_act_BULK_ON(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_copies *copies = copies_of(x);
+    its_sim_access access;
+    if (!copies || !mbarriers_of(x)) return no_memory(x, op, mask);
+    its_sim_access_addresses(x, op, &access);
+    if (!its_sim_access_check(x, op, mask, 8, true, &access)) return ITS_SIM_STOP;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane]);
+        if (!barrier) return ITS_SIM_STOP;
+        copies->barrier[lane] = barrier->address;
+    }
+    return ITS_SIM_NEXT;
+}
