@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtypes, _lib, _runtime
+from . import _dtypes, _gpu_tensors, _lib, _runtime
 from ._errors import Error, Warning
 
 Shape = int | Sequence[int]
@@ -107,6 +107,25 @@ class Array:
         if self.nbytes:
             self._backend.fill(self.data_ptr(), 0, self.nbytes)
         return self
+
+    # -- for other libraries -----------------------------------------------------------------------------------------
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """On a GPU: how CuPy, Numba and torch see the memory without a copy. They keep this array alive."""
+        if self._backend.name != "cuda":
+            raise AttributeError("memory of the simulator is no CUDA memory; numpy() copies it")
+        return _gpu_tensors.interface(self)
+
+    def torch(self) -> Any:
+        """On a GPU: a torch tensor on the same memory. `free` takes the memory from under it."""
+        return _gpu_tensors.to_torch(self)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.torch().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.torch().__dlpack_device__()  # type: ignore[no-any-return]
 
     # -- views and peers ---------------------------------------------------------------------------------------------
 

@@ -71,7 +71,9 @@ def unit_key(source: Source) -> str:
         source.refresh()
         unit_id = source.id(current_arch())
         _watch.known(unit_id, source)
-        return f"{unit_id}.{source.linking}.{toolchain_key()}"
+        from . import _gpu
+
+        return f"{unit_id}.{source.linking}.{toolchain_key()}.{_gpu.key()}"
     except Error:
         return uuid.uuid4().hex
 
