@@ -366,11 +366,16 @@ def compile_ptx(entry: Case, target: str) -> tuple[str, dict[str, Any]]:
     import triton
     from triton import knobs
 
-    knobs.compilation.always_compile = True
-    knobs.runtime.add_stages_inspection_hook = no_cubin
-    triton.runtime.driver.set_active(CompileOnlyDriver(TARGETS[target]))
+    before = triton.runtime.driver._active
     args, _ = entry.arguments()
-    kernel = entry.kernel.run(grid=entry.grid, warmup=True, **args, **entry.options)
+    with knobs.compilation.scope(), knobs.runtime.scope():
+        knobs.compilation.always_compile = True
+        knobs.runtime.add_stages_inspection_hook = no_cubin
+        triton.runtime.driver.set_active(CompileOnlyDriver(TARGETS[target]))
+        try:
+            kernel = entry.kernel.run(grid=entry.grid, warmup=True, **args, **entry.options)
+        finally:
+            triton.runtime.driver._active = before
     facts = kernel.metadata._asdict()
     keep = ("name", "num_warps", "num_ctas", "shared", "tmem_size", "global_scratch_size")
     return kernel.asm["ptx"], {k: facts[k] for k in keep if facts.get(k) is not None}

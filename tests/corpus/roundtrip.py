@@ -4,7 +4,8 @@
     roundtrip.py [--corpus build/corpus] [--library build/release/lib/libintarsia.so] [--only PATTERN] [--rename] [FILE...]
 
 Every file of the corpus is assembled twice with the same ptxas, the one of its producer: as it is, and after parse and
-print. The two cubins must hold the same sections, debug information and names of symbols aside.
+print. The two cubins must hold the same sections, debug information and names of symbols aside. With --rename every
+local name is another one in between (rename.c, compiled on the spot).
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from pathlib import Path
 import tools
 from workers import Pool, progress
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 TRIES = 10
+DWARF_NAMES = "names in DWARF"
+FINE = ("same", DWARF_NAMES)
 NO_CONTENTS = (8, 0x7000000A)  # SHT_NOBITS, and NVIDIA's type of .nv.shared sections
 
 # -- the library -------------------------------------------------------------------------------------------------------
@@ -41,7 +45,7 @@ class Refused(Exception):
 
 @cache
 def library(path: str) -> ctypes.CDLL:
-    lib = ctypes.CDLL(path)
+    lib = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)  # for the renamer
     lib.its_context_new.restype = ctypes.c_void_p
     lib.its_diag_render.restype = ctypes.c_void_p
     for name in ("its_context_free", "its_free", "its_module_free", "its_ptx_print", "its_diag_render", "its_ptx_parse"):
@@ -57,7 +61,22 @@ def library(path: str) -> ctypes.CDLL:
     return lib
 
 
-def parse_and_print(path: str, name: str, text: bytes) -> bytes:
+def build_renamer(folder: str) -> str:
+    path = f"{folder}/rename.so"
+    command = ["cc", "-std=c11", "-shared", "-fPIC", f"-I{ROOT / 'include'}", str(HERE / "rename.c"), "-o", path]
+    subprocess.run(command, check=True)
+    return path
+
+
+@cache
+def renamer(path: str) -> ctypes.CDLL:
+    lib = ctypes.CDLL(path)
+    lib.rename_locals.argtypes = [ctypes.c_void_p]
+    lib.rename_locals.restype = ctypes.c_size_t
+    return lib
+
+
+def parse_and_print(path: str, name: str, text: bytes, rename: str | None = None) -> bytes:
     """print(parse(text)), in a context of its own."""
     lib = library(path)
     context = lib.its_context_new(None)
@@ -66,6 +85,8 @@ def parse_and_print(path: str, name: str, text: bytes) -> bytes:
         if lib.its_ptx_parse(context, name.encode(), text, len(text), ctypes.byref(module)):
             rendered = lib.its_diag_render(context, False)
             raise Refused(ctypes.string_at(rendered).decode(errors="replace"))
+        if rename and not renamer(rename).rename_locals(module) and b".reg" in text:
+            raise Refused("nothing was renamed")
         if lib.its_ptx_print(module, ctypes.byref(out), ctypes.byref(size)):
             raise Refused("the printer failed")
         return ctypes.string_at(out, size.value)
@@ -164,9 +185,11 @@ def reference(ptxas: Path, text: bytes, flags: list[str], cache_dir: Path) -> by
     return path.read_bytes()
 
 
-def check(item: Item, lib: str, cache_dir: Path) -> tuple[str, str]:
+def check(item: Item, lib: str, rename: str | None, cache_dir: Path) -> tuple[str, str]:
     """An outcome ("same", "ptxas refuses the original", ...) and its details."""
     text = item.path.read_bytes()
+    if rename and re.search(rb"^\s*\.target[^;{]*?,\s*debug\b", text, re.M):
+        return DWARF_NAMES, ""  # ptxas keeps alive what DWARF says lies in a register of that name
     ptxas = tools.assembler_for(text.decode(errors="replace"))
     if ptxas is None:
         return "no ptxas for this version", ""
@@ -175,7 +198,7 @@ def check(item: Item, lib: str, cache_dir: Path) -> tuple[str, str]:
     except RuntimeError as error:
         return "ptxas refuses the original", str(error)
     try:
-        printed = parse_and_print(lib, str(item.path), text)
+        printed = parse_and_print(lib, str(item.path), text, rename)
     except Refused as error:
         return "the parser refuses it", str(error)
     if parse_and_print(lib, "printed", printed) != printed:
@@ -219,16 +242,16 @@ def given_flags(path: Path) -> list[str]:
 
 
 def report(results: list[tuple[Item, str, str]], corpus: Path) -> int:
-    bad = [(item, outcome, detail) for item, outcome, detail in results if outcome != "same"]
+    bad = [(item, outcome, detail) for item, outcome, detail in results if outcome not in FINE]
     for item, outcome, detail in bad:
         where = item.path.relative_to(corpus) if item.path.is_relative_to(corpus) else item.path
         print(f"{where}: {outcome}", *[f"    {line[:160]}" for line in detail.splitlines()[:8]], sep="\n")
-    outcomes = sorted({o for _, o, _ in results}, key=lambda o: (o != "same", o))
+    outcomes = sorted({o for _, o, _ in results}, key=lambda o: (o not in FINE, o))
     table = Counter((item.producer, outcome) for item, outcome, _ in results)
     print("\n" + "".join([f"{'producer':<12}", *(f"{o:>{len(o) + 3}}" for o in outcomes)]))
     for producer in sorted({i.producer for i, _, _ in results}):
         print("".join([f"{producer:<12}", *(f"{table[producer, o]:>{len(o) + 3}}" for o in outcomes)]))
-    print(f"{len(results) - len(bad)} of {len(results)} files give the same machine code")
+    print(f"{sum(r[1] == 'same' for r in results)} of {len(results)} files give the same machine code")
     return 1 if bad or not results else 0
 
 
@@ -237,6 +260,7 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, default=ROOT / "build/corpus")
     parser.add_argument("--library", type=Path, default=ROOT / "build/release/lib/libintarsia.so")
     parser.add_argument("--only", metavar="PATTERN", help="files whose name contains or matches this")
+    parser.add_argument("--rename", action="store_true", help="give every local name another one in between")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="check these instead of the corpus")
     options = parser.parse_args()
@@ -245,11 +269,13 @@ def main() -> int:
         items = [Item(f.resolve(), "given", given_flags(f)) for f in options.files]
     else:
         items = items_of(corpus, options.only)
-    call = partial(check, lib=str(options.library.resolve()), cache_dir=corpus / ".cubin")
-    results = []
-    for i, (item, error, answer) in enumerate(Pool(options.jobs, call).run(items), 1):
-        results.append((item, *(answer if answer else ("crashed", error or ""))))
-        progress(f"[{i}/{len(items)}] {item.path.name}")
+    with tempfile.TemporaryDirectory() as folder:
+        rename = build_renamer(folder) if options.rename else None
+        call = partial(check, lib=str(options.library.resolve()), rename=rename, cache_dir=corpus / ".cubin")
+        results = []
+        for i, (item, error, answer) in enumerate(Pool(options.jobs, call).run(items), 1):
+            results.append((item, *(answer if answer else ("crashed", error or ""))))
+            progress(f"[{i}/{len(items)}] {item.path.name}")
     progress("", end=True)
     return report(sorted(results, key=lambda r: str(r[0].path)), corpus)
 

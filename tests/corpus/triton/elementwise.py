@@ -94,7 +94,7 @@ def cast_ref(to):
 
 def to_fp8e5(before, after):
     """To nearest; below sm_89 Triton takes the larger one of two that are as near."""
-    even, up = (DTYPES["fp8e5"].round(before["x"] * f) for f in (1.0, 1.0001))
+    even, up = (DTYPES["fp8e5"].round(before["x"].astype(np.float64) * f) for f in (1.0, 1.0001))
     bad = (after["z"] != even) & (after["z"] != up)
     return f"{before['x'][bad][0]} became {after['z'][bad][0]}" if bad.any() else None
 
