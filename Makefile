@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs fresh-clone wheel clean
+        check-format check-tidy check-python format docs fresh-clone corpus check-corpus wheel clean
 
 default: build
 	@echo
@@ -93,6 +93,16 @@ docs: build ## docs/command-line.md from what the program says
 
 fresh-clone: ## the README's commands in a fresh clone with empty caches (about ten minutes)
 	@tools/fresh-clone-check.sh
+
+# -- the PTX corpus ------------------------------------------------------------------------------------------------------
+
+corpus: setup-test ## PTX of every producer, in build/corpus (docs/corpus.md)
+	@$(VENV)/python tests/corpus/generate.py --jobs $(JOBS)
+
+check-corpus: corpus build ## the corpus: same machine code after parse and print, NumPy's results in the simulator (long)
+	@$(VENV)/python tests/corpus/roundtrip.py --jobs $(JOBS)
+	@$(VENV)/python tests/corpus/roundtrip.py --rename --jobs $(JOBS)
+	@$(VENV)/python tests/corpus/run_sim.py --jobs $(JOBS)
 
 # -- the rest ------------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 /*
  * Gives every local name of a module a new one: registers, labels, prototypes, parameters and variables of functions.
  *
- * Each symbol gets a number of its own, so that two that share a name in different scopes part: if the parser bound a use
- * to the wrong one, the machine code shows it. roundtrip.py compiles this file and calls it between parsing and printing.
+ * Each symbol gets a number of its own, so that two that share a name in different scopes part: if the parser bound a
+ * use to the wrong one, the machine code shows it. roundtrip.py compiles this file and calls it between parsing and
+ * printing.
  *
  * Where DWARF sections name labels and variables as text, those stay.
  */
@@ -62,7 +63,8 @@ static void in_operands(finder *f, its_operand *operands, unsigned count) {
         its_operand *o = &operands[i];
         if (o->kind == ITS_OPND_REG || o->kind == ITS_OPND_SYM)
             found(f, o->symbol);
-        else if (o->kind == ITS_OPND_VEC || o->kind == ITS_OPND_PAIR || o->kind == ITS_OPND_GROUP || o->kind == ITS_OPND_ADDR)
+        else if (o->kind == ITS_OPND_VEC || o->kind == ITS_OPND_PAIR || o->kind == ITS_OPND_GROUP ||
+                 o->kind == ITS_OPND_ADDR)
             in_operands(f, o->list, o->count);
     }
 }
