@@ -1,6 +1,4 @@
-/* See backend.h. */
-#include "sim/backend.h"
-
+/* The simulator's backend: the functions behind include/intarsia/backend.h, and opening a PE. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,33 +8,12 @@
 #include <unistd.h>
 
 #include "../../device/sim/state.h"
-#include "sim/fault.h"
+#include "sim/backend_parts.h"
 #include "sim/nvshmem_library.h"
 
-struct its_function {
-    its_function *next;
-    its_loaded *loaded;
-    const its_sim_entry *entry;
-    uint32_t *param_sizes;
-};
-
-struct its_loaded {
-    its_loaded *next;
-    its_sim_program *program;
-    its_function *functions;
-    uint64_t state; /* addresses of the NVSHMEM device library's variables, or 0 */
-    uint64_t complaint;
-};
-
-static const size_t most_staged = (size_t)1 << 20; /* larger blocks are waited for, not copied twice */
-
-/* Legacy code finds the type by its first member. */
+/* The backend is the first member of what it belongs to. */
 static its_sim_backend *sim_of(its_backend *backend) {
     return (its_sim_backend *)(void *)backend;
-}
-
-static its_status no_memory(its_sim_backend *sim) {
-    return its_fail(sim->base.ctx, ITS_ERR_NOMEM, NULL, "out of memory");
 }
 
 /* -- information --------------------------------------------------------------------------------------------------- */
@@ -72,11 +49,6 @@ static its_status sim_device_info(its_backend *backend, its_device_info *info) {
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
-/* A wait for other PEs that this PE's own fault has ended leaves it to the device to say so. */
-static its_status settle(its_sim_backend *sim, its_status status) {
-    return status == ITS_ERR_FAULT && its_world_faulted_here(sim->pe.world) ? its_device_check(sim->device) : status;
-}
-
 its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_t size, size_t align,
                                    uint64_t *address) {
     its_context *ctx = sim->base.ctx;
@@ -88,7 +60,7 @@ its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_
     its_status reserved = its_pe_reserve(&sim->pe, size, align, address);
     its_device_unlock(sim->device);
     its_asked asked = {ITS_ASKED_ALLOC, size, align};
-    its_status status = settle(sim, its_world_collective(ctx, sim->pe.world, call, asked));
+    its_status status = its_sim_settle(sim, its_world_collective(ctx, sim->pe.world, call, asked));
     if (status == ITS_OK) return reserved == ITS_OK ? ITS_OK : its_pe_no_room(&sim->pe, call, size);
     if (reserved == ITS_OK) {
         its_device_lock(sim->device);
@@ -104,7 +76,7 @@ its_status its_sim_symmetric_free(its_sim_backend *sim, const char *call, uint64
     if (status != ITS_OK) return status;
     /* Nobody frees before everybody has come: until then its memory may still be written to. */
     its_asked asked = {ITS_ASKED_FREE, offset, 0};
-    status = settle(sim, its_world_collective(sim->base.ctx, sim->pe.world, call, asked));
+    status = its_sim_settle(sim, its_world_collective(sim->base.ctx, sim->pe.world, call, asked));
     if (status != ITS_OK) return status;
     its_device_lock(sim->device);
     its_pe_cancel(&sim->pe, address);
@@ -150,123 +122,6 @@ static its_status sim_peer(its_backend *backend, uint64_t address, uint32_t pe, 
                     "0x%" PRIx64 " is not in the symmetric heap of PE %u", address, world->pe);
 }
 
-its_memory_at its_sim_memory_kind(its_sim_backend *sim, uint64_t address) {
-    its_sim_range range;
-    its_device_lock(sim->device);
-    bool found = its_sim_memory_find(sim->pe.memory, address, &range);
-    its_device_unlock(sim->device);
-    return !found ? ITS_AT_UNKNOWN : range.kind == ITS_SIM_HOST ? ITS_AT_HOST : ITS_AT_DEVICE;
-}
-
-its_status its_sim_alloc_host(its_sim_backend *sim, size_t size, uint64_t *address) {
-    its_device_lock(sim->device);
-    its_status status = its_pe_alloc(&sim->pe, size, 0, ITS_SIM_HOST, address);
-    its_device_unlock(sim->device);
-    return status;
-}
-
-its_status its_sim_release_host(its_sim_backend *sim, uint64_t address) {
-    return sim_free(&sim->base, ITS_MEMORY_DEVICE, address);
-}
-
-void its_sim_memory_used(its_sim_backend *sim, uint64_t *used, uint64_t *total) {
-    its_device_lock(sim->device);
-    *used = sim->pe.device.used;
-    its_device_unlock(sim->device);
-    *total = sim->pe.device.end;
-}
-
-its_stopped its_sim_stopped(its_sim_backend *sim) {
-    bool peer;
-    const its_sim_fault *fault = its_device_fault(sim->device, &peer);
-    if (peer) return ITS_STOPPED_PEER;
-    if (!fault) return its_device_stopped(sim->device) ? ITS_STOPPED_OTHER : ITS_STOPPED_NOT;
-    switch (fault->kind) {
-    case ITS_SIM_FAULT_ACCESS:
-    case ITS_SIM_FAULT_READ_ONLY:
-        return ITS_STOPPED_ACCESS;
-    case ITS_SIM_FAULT_MISALIGNED:
-        return ITS_STOPPED_MISALIGNED;
-    case ITS_SIM_FAULT_ASSERT:
-        return ITS_STOPPED_ASSERT;
-    default:
-        return ITS_STOPPED_OTHER;
-    }
-}
-
-its_status its_sim_error(its_sim_backend *sim, const char *hint, const char *message) {
-    return its_fail(sim->base.ctx, ITS_ERR_USAGE, hint, "%s", message);
-}
-
-/* -- copies -------------------------------------------------------------------------------------------------------- */
-
-/* What is wrong with one end of a copy or a fill, if anything. */
-static its_status check_end(its_sim_backend *sim, uint64_t address, size_t size, const char *what) {
-    its_sim_range range;
-    its_device_lock(sim->device);
-    bool found = its_sim_memory_find(sim->pe.memory, address, &range);
-    its_device_unlock(sim->device);
-    if (found && size <= range.end - address) return ITS_OK;
-    if (found)
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, NULL,
-                        "a copy or fill of %zu bytes %s 0x%" PRIx64 " leaves its allocation, which has %" PRIu64
-                        " bytes from there on",
-                        size, what, address, range.end - address);
-    return its_fail(sim->base.ctx, ITS_ERR_USAGE, "device pointers come from device or symmetric allocations",
-                    "a copy or fill of %zu bytes %s 0x%" PRIx64 ", where no device memory is allocated", size, what,
-                    address);
-}
-
-its_status its_sim_put_target(its_sim_backend *sim, const char *call, uint64_t address, size_t bytes, int pe,
-                              uint64_t *mapped) {
-    const its_world *world = sim->pe.world;
-    if (pe < 0 || (uint32_t)pe >= world->control->n_pes)
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, "PEs are numbered from 0 to nvshmem_n_pes() - 1",
-                        "%s: there is no PE %d", call, pe);
-    if (!its_sim_peer(sim, address, (uint32_t)pe, mapped))
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE,
-                        "only memory from nvshmem_malloc, nvshmem_calloc and nvshmem_align is symmetric",
-                        "%s to PE %d: 0x%" PRIx64 " is not in the symmetric heap of PE %u", call, pe, address,
-                        world->pe);
-    return bytes ? check_end(sim, *mapped, bytes, "at") : ITS_OK;
-}
-
-/* A source that the caller may change as soon as the call returns is read now. */
-static its_status stage(its_sim_backend *sim, its_work *work) {
-    work->copy.staged = its_block_alloc(sim->base.ctx, work->copy.size);
-    if (!work->copy.staged) return no_memory(sim);
-    memcpy(work->copy.staged, work->copy.from, work->copy.size);
-    work->copy.from = work->copy.staged;
-    return ITS_OK;
-}
-
-its_status its_sim_copy(its_sim_backend *sim, uint64_t to, bool to_device, uint64_t from, bool from_device, size_t size,
-                        its_host_memory host, its_stream stream) {
-    its_status status = ITS_OK;
-    if (size && to_device) status = check_end(sim, to, size, "to");
-    if (size && status == ITS_OK && from_device) status = check_end(sim, from, size, "from");
-    its_work work = {.kind = ITS_WORK_COPY,
-                     .copy = {.to = (void *)(uintptr_t)to, .from = (const void *)(uintptr_t)from, .size = size}};
-    bool pageable = host == ITS_HOST_PAGEABLE, staged = pageable && to_device && size && size <= most_staged;
-    if (status == ITS_OK && staged) status = stage(sim, &work);
-    if (status != ITS_OK) return status;
-    status = its_device_enqueue(sim->device, stream, &work);
-    if (status != ITS_OK) {
-        its_free(sim->base.ctx, work.copy.staged);
-        return status;
-    }
-    return pageable && !staged ? its_device_wait_stream(sim->device, stream) : ITS_OK;
-}
-
-its_status its_sim_fill(its_sim_backend *sim, uint64_t at, uint64_t value, uint32_t width, size_t size,
-                        its_stream stream) {
-    its_status status = size ? check_end(sim, at, size, "at") : ITS_OK;
-    if (status != ITS_OK) return status;
-    its_work work = {.kind = ITS_WORK_FILL,
-                     .fill = {.at = (void *)(uintptr_t)at, .size = size, .value = value, .width = width}};
-    return its_device_enqueue(sim->device, stream, &work);
-}
-
 static its_status sim_copy(its_backend *backend, its_copy_kind kind, uint64_t device, uint64_t other, size_t size,
                            its_stream stream) {
     its_sim_backend *sim = sim_of(backend);
@@ -306,7 +161,7 @@ static its_status sim_load(its_backend *backend, its_module *module, its_loaded 
     its_status status = its_device_check(sim->device);
     if (status != ITS_OK) return status;
     its_loaded *loaded = its_block_alloc(backend->ctx, sizeof *loaded);
-    if (!loaded) return no_memory(sim);
+    if (!loaded) return its_sim_no_memory(sim);
     *loaded = (its_loaded){0};
     its_device_lock(sim->device);
     status = its_sim_program_new(backend->ctx, &sim->machine, module, &loaded->program);
@@ -361,7 +216,7 @@ static its_status sim_function(its_backend *backend, its_loaded *loaded, const c
     if (!function || !sizes) {
         its_free(backend->ctx, function);
         its_free(backend->ctx, sizes);
-        return no_memory(sim);
+        return its_sim_no_memory(sim);
     }
     for (uint32_t i = 0; i < entry->n_params; i++) sizes[i] = entry->params[i].size;
     *function = (its_function){loaded->functions, loaded, entry, sizes};
@@ -396,7 +251,7 @@ static its_status make_grid(its_sim_backend *sim, const its_function *function, 
         return its_fail(ctx, ITS_ERR_USAGE, NULL, "kernel '%s' has %u parameters, but %u were given", entry->name,
                         entry->n_params, launch->n_params);
     char *params = its_block_alloc(ctx, entry->param_size + 1u);
-    if (!params) return no_memory(sim);
+    if (!params) return its_sim_no_memory(sim);
     memset(params, 0, entry->param_size);
     for (uint32_t i = 0; i < entry->n_params; i++)
         memcpy(params + entry->params[i].offset, launch->params[i], entry->params[i].size);
@@ -422,24 +277,7 @@ static its_status sim_launch(its_backend *backend, its_function *function, const
     return status;
 }
 
-/* -- streams and events -------------------------------------------------------------------------------------------- */
-
-its_device *its_sim_device(its_sim_backend *sim) {
-    return sim->device;
-}
-
-its_status its_sim_stream_new(its_sim_backend *sim, bool blocking, its_stream *stream) {
-    return its_device_stream_new(sim->device, blocking, stream);
-}
-
-its_status its_sim_stream_idle(its_sim_backend *sim, its_stream stream, bool *idle) {
-    return its_device_stream_idle(sim->device, stream, idle);
-}
-
-its_status its_sim_host_call(its_sim_backend *sim, its_stream stream, void (*function)(void *user), void *user) {
-    its_work work = {.kind = ITS_WORK_CALL, .call = {function, user}};
-    return its_device_enqueue(sim->device, stream, &work);
-}
+/* -- streams and barriers ------------------------------------------------------------------------------------------ */
 
 static its_status sim_stream_new(its_backend *backend, its_stream *stream) {
     return its_sim_stream_new(sim_of(backend), true, stream);
@@ -457,38 +295,11 @@ static its_status sim_wait(its_backend *backend) {
     return its_device_wait(sim_of(backend)->device);
 }
 
-its_status its_sim_event_new(its_sim_backend *sim, its_event *event) {
-    return its_device_event_new(sim->device, event);
-}
-its_status its_sim_event_free(its_sim_backend *sim, its_event event) {
-    return its_device_event_free(sim->device, event);
-}
-its_status its_sim_event_record(its_sim_backend *sim, its_event event, its_stream stream) {
-    return its_device_event_record(sim->device, event, stream);
-}
-its_status its_sim_event_wait(its_sim_backend *sim, its_event event, its_stream stream) {
-    return its_device_event_wait(sim->device, event, stream);
-}
-its_status its_sim_event_done(its_sim_backend *sim, its_event event, bool *done) {
-    return its_device_event_done(sim->device, event, done);
-}
-its_status its_sim_event_synchronize(its_sim_backend *sim, its_event event) {
-    return its_device_event_synchronize(sim->device, event);
+static its_status sim_barrier(its_backend *backend) {
+    return its_sim_barrier(sim_of(backend), 0, true);
 }
 
-its_status its_sim_event_elapsed(its_sim_backend *sim, its_event from, its_event to, double *milliseconds) {
-    uint64_t begun = 0, ended = 0;
-    its_status status = its_device_event_time(sim->device, from, &begun);
-    if (status == ITS_OK) status = its_device_event_time(sim->device, to, &ended);
-    if (status != ITS_OK) return status;
-    if (!begun || !ended)
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, "record both events, and wait for the second",
-                        "an event was not recorded or not reached yet");
-    *milliseconds = ((double)ended - (double)begun) * 1e-6;
-    return ITS_OK;
-}
-
-/* -- teams and barriers -------------------------------------------------------------------------------------------- */
+/* -- opening and closing ------------------------------------------------------------------------------------------- */
 
 static void give_teams(its_sim_backend *sim) {
     const its_world *world = sim->pe.world;
@@ -496,117 +307,6 @@ static void give_teams(its_sim_backend *sim) {
     sim->teams[0] = sim->teams[1] = sim->teams[2] = (its_team){0, 1, n}; /* world, shared, node: one node */
     sim->teams[3] = (its_team){world->pe, 1, 1};                         /* the same number on every node */
 }
-
-const its_team *its_sim_team(its_sim_backend *sim, int32_t team) {
-    if (team < 0 || team >= ITS_WORLD_MAX_TEAMS || !sim->teams[team].size) return NULL;
-    return &sim->teams[team];
-}
-
-static void tell_modules(its_sim_backend *sim) {
-    its_device_lock(sim->device);
-    for (const its_loaded *loaded = sim->loaded; loaded; loaded = loaded->next)
-        if (loaded->state)
-            its_nvshmem_tell(&sim->pe, sim->teams, (void *)(uintptr_t)loaded->state, sizeof(struct intarsia_sim_state));
-    its_device_unlock(sim->device);
-}
-
-static bool is_member(uint32_t pe, its_team team) {
-    return pe >= team.start && (pe - team.start) % team.stride == 0 && (pe - team.start) / team.stride < team.size;
-}
-
-/*
- * Every PE of the world counts the teams alike, members or not, so that a team has one number; none is used twice. The
- * counters of its barrier are zero before anybody leaves the collective call.
- */
-its_status its_sim_team_new(its_sim_backend *sim, its_team members, int32_t *team) {
-    its_context *ctx = sim->base.ctx;
-    const its_world *world = sim->pe.world;
-    *team = -1;
-    if (!members.size || !members.stride ||
-        members.start + (uint64_t)(members.size - 1) * members.stride >= world->control->n_pes)
-        return its_fail(ctx, ITS_ERR_USAGE, NULL, "a team of %u PEs from PE %u by %u does not fit into %u PEs",
-                        members.size, members.start, members.stride, world->control->n_pes);
-    int32_t number = sim->next_team < ITS_WORLD_MAX_TEAMS ? (int32_t)sim->next_team : -1;
-    if (number >= 0) memset(&its_world_library(world, world->pe)->teams[number], 0, sizeof(its_team_area));
-    its_asked asked = {ITS_ASKED_TEAM, members.start | (uint64_t)members.stride << 32, members.size};
-    its_status status = settle(sim, its_world_collective(ctx, world, "nvshmem_team_split_strided", asked));
-    if (status != ITS_OK) return status;
-    if (number < 0)
-        return its_fail(ctx, ITS_ERR_NOMEM, "make teams once and keep them",
-                        "%d teams have been made, there are no more", ITS_WORLD_MAX_TEAMS);
-    sim->next_team++;
-    if (!is_member(world->pe, members)) return ITS_OK;
-    sim->teams[number] = members;
-    tell_modules(sim);
-    *team = number;
-    return ITS_OK;
-}
-
-its_status its_sim_team_free(its_sim_backend *sim, int32_t team) {
-    if (team < ITS_FIRST_FREE_TEAM || !its_sim_team(sim, team))
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, "only teams that were made can be freed", "%d is no team to free",
-                        team);
-    sim->teams[team].size = 0;
-    tell_modules(sim);
-    return ITS_OK;
-}
-
-static its_status no_team(its_sim_backend *sim, int32_t team) {
-    return its_fail(sim->base.ctx, ITS_ERR_USAGE, "a call on a team is made by its members only",
-                    "PE %u belongs to no team %d", sim->pe.world->pe, team);
-}
-
-its_status its_sim_barrier(its_sim_backend *sim, int32_t team, bool quiet) {
-    const its_team *members = its_sim_team(sim, team);
-    if (!members) return no_team(sim, team);
-    its_status status = quiet ? its_device_wait(sim->device) : its_device_check(sim->device);
-    if (status != ITS_OK) return status;
-    return settle(sim, its_world_barrier(sim->base.ctx, sim->pe.world, (uint32_t)team, *members));
-}
-
-its_status its_sim_barrier_on_stream(its_sim_backend *sim, int32_t team, its_stream stream) {
-    const its_team *members = its_sim_team(sim, team);
-    if (!members) return no_team(sim, team);
-    its_work work = {.kind = ITS_WORK_BARRIER, .barrier = {.team = (uint32_t)team, .members = *members}};
-    return its_device_enqueue(sim->device, stream, &work);
-}
-
-static its_status sim_barrier(its_backend *backend) {
-    return its_sim_barrier(sim_of(backend), 0, true);
-}
-
-/* -- signals ------------------------------------------------------------------------------------------------------- */
-
-static its_status check_word(its_sim_backend *sim, uint64_t at, uint32_t width) {
-    if (at % width)
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, NULL, "a signal of %u bytes at 0x%" PRIx64 " is not aligned",
-                        width, at);
-    return check_end(sim, at, width, "at");
-}
-
-its_status its_sim_signal_on_stream(its_sim_backend *sim, uint64_t at, uint64_t value, bool add, its_stream stream) {
-    its_status status = check_word(sim, at, 8);
-    if (status != ITS_OK) return status;
-    its_work work = {.kind = ITS_WORK_SIGNAL,
-                     .signal = {.at = (void *)(uintptr_t)at, .value = value, .width = 8, .add = add}};
-    return its_device_enqueue(sim->device, stream, &work);
-}
-
-its_status its_sim_wait_signal_on_stream(its_sim_backend *sim, uint64_t at, its_compare compare, uint64_t value,
-                                         uint32_t width, bool is_signed, its_stream stream) {
-    if ((unsigned)compare > ITS_GE)
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, "compare with NVSHMEM_CMP_EQ, NE, GT, LE, LT or GE",
-                        "%d is no comparison", (int)compare);
-    its_status status = check_word(sim, at, width);
-    if (status != ITS_OK) return status;
-    its_work work = {
-        .kind = ITS_WORK_WAIT_SIGNAL,
-        .signal = {
-            .at = (void *)(uintptr_t)at, .value = value, .width = width, .is_signed = is_signed, .compare = compare}};
-    return its_device_enqueue(sim->device, stream, &work);
-}
-
-/* -- opening and closing ------------------------------------------------------------------------------------------- */
 
 static void sim_close(its_backend *backend) {
     its_sim_backend *sim = sim_of(backend);

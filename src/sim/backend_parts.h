@@ -1,0 +1,31 @@
+/* The inside of a simulated PE's modules, and what backend.c and backend_host.c share. */
+#ifndef ITS_SIM_BACKEND_PARTS_H
+#define ITS_SIM_BACKEND_PARTS_H
+
+#include "sim/backend.h"
+
+struct its_function {
+    its_function *next;
+    its_loaded *loaded;
+    const its_sim_entry *entry;
+    uint32_t *param_sizes;
+};
+
+struct its_loaded {
+    its_loaded *next;
+    its_sim_program *program;
+    its_function *functions;
+    uint64_t state; /* addresses of the NVSHMEM device library's variables, or 0 */
+    uint64_t complaint;
+};
+
+static inline its_status its_sim_no_memory(its_sim_backend *sim) {
+    return its_fail(sim->base.ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+}
+
+/* A wait for other PEs that this PE's own fault has ended leaves it to the device to say so. */
+static inline its_status its_sim_settle(its_sim_backend *sim, its_status status) {
+    return status == ITS_ERR_FAULT && its_world_faulted_here(sim->pe.world) ? its_device_check(sim->device) : status;
+}
+
+#endif
