@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks that ptxas makes the same machine code of a text and of what Intarsia prints after parsing it.
 
-    roundtrip.py [--corpus build/corpus] [--library build/release/lib/libintarsia.so] [--only PATTERN] [--rename] [FILE...]
+    roundtrip.py [--corpus build/corpus] [--library build/release/lib/libintarsia.so] [--only PATTERN] [--rename] [--verify] [FILE...]
 
 Every file of the corpus is assembled twice with the same ptxas, the one of its producer: as it is, and after parse and
 print. The two cubins must hold the same sections, debug information and names of symbols aside. With --rename every
-local name is another one in between (rename.c, compiled on the spot).
+local name is another one in between (rename.c, compiled on the spot). With --verify the verifier must accept each file too.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def library(path: str) -> ctypes.CDLL:
     lib = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)  # for the renamer
     lib.its_context_new.restype = ctypes.c_void_p
     lib.its_diag_render.restype = ctypes.c_void_p
+    lib.its_ptx_verify.argtypes = [ctypes.c_void_p]
     for name in ("its_context_free", "its_free", "its_module_free", "its_ptx_print", "its_diag_render", "its_ptx_parse"):
         getattr(lib, name).argtypes = {
             "its_context_free": [ctypes.c_void_p],
@@ -76,15 +77,24 @@ def renamer(path: str) -> ctypes.CDLL:
     return lib
 
 
-def parse_and_print(path: str, name: str, text: bytes, rename: str | None = None) -> bytes:
+def diagnostics(lib: ctypes.CDLL, context: int) -> str:
+    return ctypes.string_at(lib.its_diag_render(context, False)).decode(errors="replace")
+
+
+class Unverified(Refused):
+    """The verifier's diagnostics."""
+
+
+def parse_and_print(path: str, name: str, text: bytes, rename: str | None = None, verify: bool = False) -> bytes:
     """print(parse(text)), in a context of its own."""
     lib = library(path)
     context = lib.its_context_new(None)
     module, out, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
     try:
         if lib.its_ptx_parse(context, name.encode(), text, len(text), ctypes.byref(module)):
-            rendered = lib.its_diag_render(context, False)
-            raise Refused(ctypes.string_at(rendered).decode(errors="replace"))
+            raise Refused(diagnostics(lib, context))
+        if verify and lib.its_ptx_verify(module):
+            raise Unverified(diagnostics(lib, context))
         if rename and not renamer(rename).rename_locals(module) and b".reg" in text:
             raise Refused("nothing was renamed")
         if lib.its_ptx_print(module, ctypes.byref(out), ctypes.byref(size)):
@@ -185,7 +195,7 @@ def reference(ptxas: Path, text: bytes, flags: list[str], cache_dir: Path) -> by
     return path.read_bytes()
 
 
-def check(item: Item, lib: str, rename: str | None, cache_dir: Path) -> tuple[str, str]:
+def check(item: Item, lib: str, rename: str | None, verify: bool, cache_dir: Path) -> tuple[str, str]:
     """An outcome ("same", "ptxas refuses the original", ...) and its details."""
     text = item.path.read_bytes()
     if rename and re.search(rb"^\s*\.target[^;{]*?,\s*debug\b", text, re.M):
@@ -198,7 +208,9 @@ def check(item: Item, lib: str, rename: str | None, cache_dir: Path) -> tuple[st
     except RuntimeError as error:
         return "ptxas refuses the original", str(error)
     try:
-        printed = parse_and_print(lib, str(item.path), text, rename)
+        printed = parse_and_print(lib, str(item.path), text, rename, verify)
+    except Unverified as error:
+        return "the verifier refuses it", str(error)
     except Refused as error:
         return "the parser refuses it", str(error)
     if parse_and_print(lib, "printed", printed) != printed:
@@ -261,6 +273,7 @@ def main() -> int:
     parser.add_argument("--library", type=Path, default=ROOT / "build/release/lib/libintarsia.so")
     parser.add_argument("--only", metavar="PATTERN", help="files whose name contains or matches this")
     parser.add_argument("--rename", action="store_true", help="give every local name another one in between")
+    parser.add_argument("--verify", action="store_true", help="what ptxas accepts the verifier must accept")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="check these instead of the corpus")
     options = parser.parse_args()
@@ -271,7 +284,7 @@ def main() -> int:
         items = items_of(corpus, options.only)
     with tempfile.TemporaryDirectory() as folder:
         rename = build_renamer(folder) if options.rename else None
-        call = partial(check, lib=str(options.library.resolve()), rename=rename, cache_dir=corpus / ".cubin")
+        call = partial(check, lib=str(options.library.resolve()), rename=rename, verify=options.verify, cache_dir=corpus / ".cubin")
         results = []
         for i, (item, error, answer) in enumerate(Pool(options.jobs, call).run(items), 1):
             results.append((item, *(answer if answer else ("crashed", error or ""))))

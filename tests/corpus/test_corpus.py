@@ -106,5 +106,5 @@ def test_hand_written_files_keep_their_machine_code(path: Path, rename: bool, tm
     assert LIBRARY.exists(), f"{LIBRARY} is not built"
     item = roundtrip.Item(path, "hand", roundtrip.given_flags(path))
     renamer = roundtrip.build_renamer(str(tmp_path)) if rename else None
-    outcome, detail = roundtrip.check(item, str(LIBRARY), renamer, tmp_path)
+    outcome, detail = roundtrip.check(item, str(LIBRARY), renamer, True, tmp_path)
     assert outcome in roundtrip.FINE, f"{outcome}: {detail}"
