@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _units
 from ._errors import Error
-from ._language import Region, Unit, is_type
+from ._language import Region, Unit, in_interpreter, is_type
 
 _DIALECTS = ("cuda", "ptx")
 # Externs of these names may stay open when a region is linked: the backend that runs the kernel provides them.
@@ -87,6 +87,8 @@ def _source(
     linking: _units.Linking,
     caller: str,
 ) -> _units.Source:
+    if in_interpreter():
+        raise Error("regions can't run in Triton's interpreter; unset TRITON_INTERPRET, the simulator runs them")
     if isinstance(options, str):
         raise Error("options is a list of texts, not one text")
     if dialect not in _DIALECTS and not os.path.exists(dialect):

@@ -157,8 +157,6 @@ class _Refused(Exception):
 
 
 def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic: Any, generator: Any) -> Any:
-    if knobs.runtime.interpret:
-        raise Error("regions can't run in Triton's interpreter; unset TRITON_INTERPRET, the simulator runs them")
     options = semantic.builder.options
     run = _hook.compilation(options)
     try:
@@ -428,6 +426,10 @@ def _plus(x: Any, zero: Any, semantic: Any) -> Any:
 
 
 # -- small things ----------------------------------------------------------------------------------------------------
+
+
+def in_interpreter() -> bool:
+    return bool(knobs.runtime.interpret)
 
 
 def is_type(value: object) -> bool:

@@ -85,7 +85,7 @@ for call in (lambda: intarsia.nothing, lambda: intarsia.init("rocm"), lambda: in
     done = python(script)
     assert done.stdout.splitlines() == [
         "module 'intarsia' has no attribute 'nothing'",
-        "there is no backend called 'rocm' yet; the one there is is 'sim'",
+        "there is no backend called 'rocm'; there are 'sim' and 'cuda'",
         "'gfx90' is no architecture; write it as 'sm_80' or 'sm_90'",
     ], done.stderr  # fmt: skip
 
