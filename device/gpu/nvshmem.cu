@@ -2,6 +2,8 @@
  * NVSHMEM's device functions, forced out of NVSHMEM's own headers: there they are inline, and nothing but a use gives them
  * a body. What follows this text in the source that is compiled is a list, KEEP(nvshmem_int_p) and so on, and an END.
  *
+ * Several modules of this kind may be linked into one: what they share is weak.
+ *
  * NVRTC has no standard library; these are the traits that the headers take from it.
  */
 namespace std {
@@ -43,5 +45,5 @@ INTARSIA_INTEGRAL(unsigned long long, true)
         }       \
         }
 
-extern "C" __device__ const void *intarsia_keep(int which) {
+extern "C" __device__ __attribute__((weak)) const void *intarsia_keep(int which) {
     switch (which) {

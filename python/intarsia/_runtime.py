@@ -263,15 +263,18 @@ def _at_exit() -> None:
         return
     if hasattr(sys, "last_value"):
         if _current.name == "cuda":
-            from . import _gpu
-
-            _gpu.abandon(_current)
+            _leave()
         _close()
         return
     try:
         finalize()
     except Error as error:
         print(error, file=sys.stderr)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(1)
+        _leave()
+
+
+def _leave() -> None:
+    """Ends the process as it is: closing would wait for other PEs, and theirs is a wait that nobody ends."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)

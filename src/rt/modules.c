@@ -7,7 +7,9 @@
 enum {
     ATTRIBUTE_MAX_THREADS = 0,   /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
     ATTRIBUTE_SHARED = 1,        /* CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES */
-    ATTRIBUTE_DYNAMIC_SHARED = 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    ATTRIBUTE_DYNAMIC_SHARED = 8, /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    ATTRIBUTE_COMPUTE_MAJOR = 75, /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
+    ATTRIBUTE_COMPUTE_MINOR = 76
 };
 
 static const char state_name[] = "nvshmemi_device_state_d";
@@ -50,10 +52,19 @@ static void note_entries(its_loaded *loaded, const its_module *module) {
     }
 }
 
+/* Machine code is for one architecture: this GPU's, whatever older one the module was written for. */
+static const char *arch_of_gpu(its_gpu *gpu, its_arena *arena) {
+    int major = 0, minor = 0;
+    gpu->cuda.cuDeviceGetAttribute(&major, ATTRIBUTE_COMPUTE_MAJOR, gpu->device);
+    gpu->cuda.cuDeviceGetAttribute(&minor, ATTRIBUTE_COMPUTE_MINOR, gpu->device);
+    return its_arena_printf(arena, "sm_%d%d%s", major, minor, major >= 9 ? "a" : "");
+}
+
 static its_status load_body(void *user) {
     load_job *job = user;
     its_gpu *gpu = job->gpu;
-    its_status status = its_assemble(gpu->base.ctx, job->module, NULL, &job->code);
+    its_asm_options options = {.arch = arch_of_gpu(gpu, &job->loaded->arena), .line_info = true};
+    its_status status = its_assemble(gpu->base.ctx, job->module, &options, &job->code);
     if (status != ITS_OK) return status;
     note_entries(job->loaded, job->module);
     int error = gpu->cuda.cuModuleLoadDataEx(&job->loaded->handle, job->code->cubin, 0, NULL, NULL);

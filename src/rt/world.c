@@ -149,13 +149,22 @@ its_status its_cuda_need_nvshmem(its_backend *backend) {
 
 /* -- symmetric memory ---------------------------------------------------------------------------------------------- */
 
+static const char *setting(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+/* NVSHMEM's heap grows as it is used, up to a limit, where the driver can map memory piece by piece; else it is fixed. */
 static its_status full(its_gpu *gpu, size_t size) {
-    const char *heap = getenv("NVSHMEM_SYMMETRIC_SIZE");
-    return its_fail(gpu->base.ctx, ITS_ERR_NOMEM,
-                    "set NVSHMEM_SYMMETRIC_SIZE (bytes, or 4G) to more, or `intarsia run --heap-size`",
-                    "PE %u has no room for %zu bytes in the symmetric heap: %llu bytes are in use, the heap has %s",
-                    gpu->options.pe, size, (unsigned long long)gpu->symmetric_bytes,
-                    heap && *heap ? heap : "1 GiB, the default");
+    bool fixed = strcmp(setting("NVSHMEM_DISABLE_CUDA_VMM", "0"), "0") != 0;
+    const char *name = fixed ? "NVSHMEM_SYMMETRIC_SIZE" : "NVSHMEM_MAX_MEMORY_PER_GPU";
+    return its_fail(gpu->base.ctx, ITS_ERR_NOMEM, fixed ? "set NVSHMEM_SYMMETRIC_SIZE (bytes, or 4G) to more, or give "
+                                                          "`intarsia run --heap-size`"
+                                                        : "set NVSHMEM_MAX_MEMORY_PER_GPU (bytes, or 160G) to more, or "
+                                                          "use less: the GPU itself may be full",
+                    "PE %u has no room for %zu bytes in the symmetric heap: %llu bytes are in use, %s is %s",
+                    gpu->options.pe, size, (unsigned long long)gpu->symmetric_bytes, name,
+                    setting(name, fixed ? "1G, the default" : "128G, the default"));
 }
 
 static its_status remember(its_gpu *gpu, uint64_t address, size_t size) {

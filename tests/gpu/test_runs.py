@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -60,6 +60,14 @@ def test_shift_as_mpirun_starts_it():
     check_shift(output, 2)
 
 
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+def test_shift_under_mpirun(run):
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, str(SHIFT)]
+    done = run(command)
+    assert done.returncode == 0
+    check_shift(done.stdout, 2)
+
+
 @pytest.mark.skipif(not GEMM.is_file(), reason="there is no example 02")
 @pytest.mark.parametrize("n", [1, 2])
 def test_allgather_gemm(pes, n):
@@ -71,6 +79,3 @@ def free_port() -> int:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
 
-
-def test_torch_is_there():
-    assert importlib.util.find_spec("torch")

@@ -11,12 +11,12 @@ import intarsia
 device = intarsia.load("regions-device.cu")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["round"])
 def send(out, inp, flag, round):
     intarsia.call(device.ring, [out, inp, flag, round.to(tl.int64)])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["round"])
 def receive(out, flag, round, result):
     token = intarsia.call(device.wait, [flag, round.to(tl.int64)])
     at = tl.arange(0, 256)
