@@ -106,6 +106,7 @@ static void check_form(its_verifier *v, const its_insn *insn, const its_mnemonic
         its_verify_operands(v, insn, m, form);
     else
         report_count(v, insn, m);
+    its_verify_since(v, insn, m, form);
 }
 
 /* -- instructions -------------------------------------------------------------------------------------------------- */
@@ -156,25 +157,32 @@ static void check_barrier(its_verifier *v, const its_insn *insn, const its_mnemo
         its_verify_error(v, &insn->node, threads->pos, "'%s' needs a number of threads above zero", insn->name->text);
 }
 
-static void find_unknown(its_operand *operand, void *user) {
-    const its_operand **found = user;
-    if (operand->kind == ITS_OPND_SREG && !*found && its_sreg_find(operand->name->text).type == ITS_TYPE_NONE)
-        *found = operand;
-}
+typedef struct special_search {
+    its_verifier *v;
+    const its_insn *insn;
+} special_search;
 
 /* An undeclared name that starts with % may be a special register of a later PTX. */
-static void check_special(its_verifier *v, const its_insn *insn) {
-    if (v->version > ITS_VERIFY_NEWEST) return;
-    const its_operand *found = NULL;
-    its_node_visit((its_node *)&insn->node, find_unknown, &found); /* only looks */
-    if (found)
-        its_verify_error(v, &insn->node, found->pos, "'%s' is not declared, and there is no such special register",
-                         found->name->text);
+static void check_special(its_operand *operand, void *user) {
+    special_search *search = user;
+    its_verifier *v = search->v;
+    if (operand->kind != ITS_OPND_SREG) return;
+    its_sreg sreg = its_sreg_find(operand->name->text);
+    if (sreg.type != ITS_TYPE_NONE)
+        its_since_error(v, &search->insn->node, operand->pos, operand->name->text, sreg.since);
+    else if (v->version <= ITS_VERIFY_NEWEST)
+        its_verify_error(v, &search->insn->node, operand->pos,
+                         "'%s' is not declared, and there is no such special register", operand->name->text);
+}
+
+static void check_specials(its_verifier *v, const its_insn *insn) {
+    special_search search = {v, insn};
+    its_node_visit((its_node *)&insn->node, check_special, &search); /* only looks */
 }
 
 static void check_insn(its_verifier *v, const its_insn *insn) {
     check_guard(v, insn);
-    check_special(v, insn);
+    check_specials(v, insn);
     const its_mnemonic *m = its_mnemonic_of(v->ctx, insn->name);
     if (m->op == ITS_OP_UNKNOWN || m->unknown_mod || !*its_op_pattern((its_op)m->op)) return;
     check_form(v, insn, m);
@@ -249,6 +257,7 @@ its_status its_ptx_verify(const its_module *module) {
     }
     its_verifier v = {.ctx = ctx, .module = module, .scratch = &scratch};
     v.version = module->version_major * 10 + module->version_minor;
+    its_since_target(&v);
     check_module(&v);
     its_arena_free(&scratch);
     its_guard_leave(ctx, &guard);

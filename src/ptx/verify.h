@@ -6,6 +6,7 @@
  *     verify_operand.c  operands against the operands of a form
  *     verify_sreg.c     special registers
  *     verify_matrix.c   how many registers a matrix fragment takes
+ *     verify_since.c    versions and targets
  *     verify_mov.c      mov
  *     verify_call.c     calls against the functions they name
  *     verify_decl.c     variables, parameters, directives, the module's header
@@ -24,6 +25,8 @@ typedef struct its_verifier {
     const its_module *module;
     const its_func *func; /* the one whose body is being walked */
     uint32_t version;     /* .version times ten: 90 for 9.0 */
+    uint32_t sm;          /* of .target: 90 for sm_90a; 0 if not known */
+    bool specific;        /* the target has a suffix, as sm_90a and sm_100f do */
     unsigned quiet;       /* above 0: checks answer without reporting */
     its_arena *scratch;   /* of texts for messages */
     size_t errors;
@@ -50,6 +53,21 @@ int its_form_stranger(const its_mnemonic *m);
 const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned index);
 /* The modifiers of which one is all that is missing, as text; "" if there is no such. */
 const char *its_form_missing(its_arena *arena, const its_mnemonic *m);
+
+/* -- versions and targets ------------------------------------------------------------------------------------------ */
+
+typedef struct its_since {
+    uint16_t version; /* times ten */
+    uint16_t sm;
+    uint16_t specific;
+} its_since;
+
+/* What a form needs beyond its opcode and modifiers; `form` is what its_form_find returned. */
+its_since its_form_since(const its_mnemonic *m, const char *form);
+void its_since_target(its_verifier *v);
+/* Reports at `pos` unless the module's version and target are enough for `what`; returns true if they are. */
+bool its_since_error(its_verifier *v, const its_node *node, uint32_t pos, const char *what, its_since need);
+void its_verify_since(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *form);
 
 /* -- operands ------------------------------------------------------------------------------------------------------ */
 
@@ -89,6 +107,7 @@ bool its_type_fits(its_type type, its_type reg, bool wider);
 typedef struct its_sreg {
     its_type type;  /* ITS_TYPE_NONE: there is no such special register */
     unsigned parts; /* 4 for a whole vector such as %tid */
+    its_since since;
 } its_sreg;
 its_sreg its_sreg_find(const char *text);
 bool its_sreg_fits(its_name name, its_sreg sreg, its_type type, bool wider);

@@ -278,18 +278,19 @@ typedef enum tuning {
 typedef struct tuning_row {
     const char *name;
     uint8_t kind, least, most; /* how many numbers, none of them zero */
+    its_since since;
 } tuning_row;
 
 static const tuning_row tunings[] = {
-    {".maxntid", TUNE_MAXNTID, 1, 3},
-    {".reqntid", TUNE_REQNTID, 1, 3},
-    {".reqnctapercluster", TUNE_REQNCTA, 1, 3},
-    {".blocksareclusters", TUNE_BLOCKS, 0, 0},
-    {".maxnreg", TUNE_OTHER, 1, 1},
-    {".minnctapersm", TUNE_OTHER, 1, 1},
-    {".maxclusterrank", TUNE_OTHER, 1, 1},
-    {".explicitcluster", TUNE_OTHER, 0, 0},
-    {".noreturn", TUNE_NORETURN, 0, 0},
+    {".maxntid", TUNE_MAXNTID, 1, 3, {0, 0, 0}},
+    {".reqntid", TUNE_REQNTID, 1, 3, {0, 0, 0}},
+    {".reqnctapercluster", TUNE_REQNCTA, 1, 3, {78, 90, 0}},
+    {".blocksareclusters", TUNE_BLOCKS, 0, 0, {90, 90, 0}},
+    {".maxnreg", TUNE_OTHER, 1, 1, {0, 0, 0}},
+    {".minnctapersm", TUNE_OTHER, 1, 1, {0, 0, 0}},
+    {".maxclusterrank", TUNE_OTHER, 1, 1, {78, 90, 0}},
+    {".explicitcluster", TUNE_OTHER, 0, 0, {78, 90, 0}},
+    {".noreturn", TUNE_NORETURN, 0, 0, {64, 30, 0}},
 };
 
 static const tuning_row *tuning_of(const its_directive *directive) {
@@ -340,7 +341,7 @@ static void check_directives(its_verifier *v, const its_func *func) {
             its_verify_error(v, node, node->pos, "'%s' has a result and can't be .noreturn", func->symbol->name->text);
             continue;
         }
-        check_numbers(v, directive, row);
+        if (its_since_error(v, node, node->pos, row->name, row->since)) check_numbers(v, directive, row);
         seen[row->kind] = directive;
     }
     check_conflicts(v, seen);

@@ -110,7 +110,7 @@ static bool items_fit(matching *state, span items, span *missing) {
     bool skipped = false;
     while (items.size) {
         span item = cut(&items, " ");
-        if (!item.size) continue;
+        if (!item.size || *item.text == '<') continue;
         bool optional = item.text[item.size - 1] == '?';
         if (optional) item.size--;
         if (item_take(state, item) >= 0 || optional) continue;
@@ -152,6 +152,18 @@ const char *its_form_find(const its_mnemonic *m, const char *after) {
         if (items_fit(&state, items, NULL)) return operands;
     }
     return NULL;
+}
+
+its_since its_form_since(const its_mnemonic *m, const char *form) {
+    const char *pattern = its_op_pattern((its_op)m->op);
+    its_since since = {0, 0, 0};
+    while (form > pattern && form[-1] != ';') form--;
+    form += strspn(form, " ");
+    if (*form++ != '<') return since;
+    while (*form != ',') since.version = (uint16_t)(since.version * 10 + (*form++ - '0'));
+    for (form++; *form >= '0' && *form <= '9'; form++) since.sm = (uint16_t)(since.sm * 10 + (*form - '0'));
+    since.specific = *form == 'a';
+    return since;
 }
 
 /* -- explaining ---------------------------------------------------------------------------------------------------- */

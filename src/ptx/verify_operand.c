@@ -167,6 +167,7 @@ static bool check_decoration(its_verifier *v, const its_insn *insn, const its_op
 }
 
 static bool register_fits(its_type type, its_type have, unsigned flags) {
+    if (flags & ITS_ELEMENT && have == ITS_TYPE_F16X2) have = ITS_TYPE_B32; /* beside an immediate */
     if (flags & ITS_COUNT && have == ITS_TYPE_F16X2) return false;
     if (!(flags & ITS_EXACT)) return its_type_fits(type, have, flags & ITS_WIDER);
     type_kind kind = kind_of(have);

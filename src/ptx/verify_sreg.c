@@ -5,11 +5,11 @@
 
 typedef struct sreg_row {
     const char *text;
-    uint8_t type, parts, count;
+    uint8_t type, parts, count, version, sm;
 } sreg_row;
 
 static const sreg_row sregs[] = {
-#define ITS_SREG(id, text, type, parts, count) {text, ITS_TYPE_##type, parts, count},
+#define ITS_SREG(id, text, type, parts, count, version, sm) {text, ITS_TYPE_##type, parts, count, version, sm},
 #include "ptx/ptx_sregs.def"
 };
 
@@ -43,11 +43,12 @@ its_sreg its_sreg_find(const char *text) {
         const char *rest = match_name(&sregs[i], text);
         if (!rest) continue;
         its_type type = (its_type)sregs[i].type;
-        if (!*rest) return (its_sreg){type, sregs[i].parts};
+        its_since since = {sregs[i].version, sregs[i].sm, 0};
+        if (!*rest) return (its_sreg){type, sregs[i].parts, since};
         bool part = sregs[i].parts == 4 && rest[0] == '.' && rest[1] && !rest[2] && strchr("xyzwrgba", rest[1]);
-        if (part) return (its_sreg){type, 1};
+        if (part) return (its_sreg){type, 1, since};
     }
-    return (its_sreg){ITS_TYPE_NONE, 0};
+    return (its_sreg){ITS_TYPE_NONE, 0, {0, 0, 0}};
 }
 
 /* Since PTX 1.x %tid and its kind may be read as 16 bits, %gridid as any size. */

@@ -1,6 +1,7 @@
 /* Instruction names: the tables' order, lookups, and what is read off a name. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -110,6 +111,84 @@ static void effects_follow_modifiers(void **state) {
     assert_true(its_mnemonic_effects(decode(state, "call.uni")) & ITS_FX_CALL);
 }
 
+/* -- the tables against each other --------------------------------------------------------------------------------- */
+
+typedef struct set_row {
+    const char *name, *words;
+} set_row;
+
+static const set_row sets[] = {
+#define ITS_SET(name, words) {name, words},
+#include "ptx/ptx_ops.def"
+};
+
+/* Marks the modifiers that the word stands for; false if there are none. */
+static bool mark_word(const char *word, size_t size, bool *marked) {
+    if (*word == '@') {
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+            if (strlen(sets[i].name) != size || memcmp(sets[i].name, word, size) != 0) continue;
+            bool all = true;
+            for (const char *at = sets[i].words; *at; at += strspn(at, " ")) {
+                size_t length = strcspn(at, " ");
+                all &= mark_word(at, length, marked);
+                at += length;
+            }
+            return all;
+        }
+        return false;
+    }
+    bool any = false;
+    const char *star = memchr(word, '*', size);
+    size_t head = star ? (size_t)(star - word) : size, tail = star ? size - head - 1 : 0;
+    for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) {
+        const char *text = its_mod_text((its_mod)mod);
+        size_t length = strlen(text);
+        bool same = star ? length >= head + tail && memcmp(text + length - tail, word + size - tail, tail) == 0
+                         : length == size;
+        if (!same || memcmp(text, word, head) != 0) continue;
+        marked[mod] = true;
+        any = true;
+    }
+    return any;
+}
+
+/* Marks what the items in front of a form's colon name; returns what follows the colon. */
+static const char *mark_items(const char *at, bool *marked) {
+    for (;;) {
+        at += strspn(at, " ");
+        size_t size = strcspn(at, " ;");
+        bool last = size && at[size - 1] == ':';
+        size_t length = last ? size - 1 : size;
+        if (length && at[length - 1] == '?') length--;
+        if (*at != '<')
+            for (size_t from = 0; from < length;) {
+                const char *slash = memchr(at + from, '/', length - from);
+                size_t word = slash ? (size_t)(slash - at) - from : length - from;
+                if (!mark_word(at + from, word, marked)) fail_msg("'%.*s' is no modifier", (int)word, at + from);
+                from += word + 1;
+            }
+        at += size;
+        if (last) return at;
+        if (!*at || *at == ';') fail_msg("a form without a colon, at '%s'", at - size);
+    }
+}
+
+static void forms_and_modifiers_agree(void **state) {
+    (void)state;
+    bool marked[ITS_MOD_COUNT] = {false};
+    for (unsigned op = 1; op < ITS_OP_COUNT; op++) {
+        const char *at = its_op_pattern((its_op)op);
+        while (*at) {
+            at = mark_items(at, marked);
+            at += strcspn(at, ";");
+            at += *at == ';';
+        }
+    }
+    for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++)
+        if (!marked[mod]) printf("%s is in no form\n", its_mod_text((its_mod)mod));
+    for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) assert_true(marked[mod]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables_are_sorted_and_found, setup, teardown),
@@ -117,6 +196,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(carries_the_unknown, setup, teardown),
         cmocka_unit_test_setup_teardown(remembers_what_it_decoded, setup, teardown),
         cmocka_unit_test_setup_teardown(effects_follow_modifiers, setup, teardown),
+        cmocka_unit_test(forms_and_modifiers_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
