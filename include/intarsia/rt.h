@@ -48,8 +48,9 @@ ITS_API void its_cuda_forget(its_backend *backend, void *module);
 /* Closing will not wait for other PEs any more: something has failed here. */
 ITS_API void its_cuda_abandon(its_backend *backend);
 
-/* What is on this machine, and one plain sentence for each thing that would fail, as text; free with its_free. */
-//DOCTOR ITS_API char *its_doctor_text(its_context *ctx, uint32_t *problems);
+/* What is on this machine, and one plain sentence for each thing that would fail, as text; free with its_free. Clears
+ * the diagnostics of `ctx`. */
+ITS_API char *its_doctor_text(its_context *ctx, uint32_t *problems);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 const cli_command *const cli_commands[] = {
-    &cli_run, &cli_cc, &cli_link, &cli_sim, &cli_inspect, &cli_check, &cli_fmt, &cli_cache, &cli_help,
+    &cli_run, &cli_cc, &cli_link, &cli_sim, &cli_inspect, &cli_check, &cli_fmt, &cli_doctor, &cli_cache, &cli_help,
 };
 const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;
 

@@ -1,0 +1,38 @@
+/* intarsia doctor: what was found on this machine, and what would fail. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "intarsia/rt.h"
+
+typedef struct doctor_args {
+    char unused;
+} doctor_args;
+
+static const char text[] =
+    "Lists libraries and tools, where each was found and why there, their versions and whether they fit together, the "
+    "GPUs,\n"
+    "and what processes need to share memory. Each thing that would fail is one sentence. docs/gpus.md has the "
+    "environment\n"
+    "variables that choose.\n"
+    "\n"
+    "The exit code is 1 if something would fail: without a GPU that is so, and only the simulator runs.\n";
+
+static int run(cli_app *app, const void *user, const cli_list *operands) {
+    (void)user;
+    if (operands->count) return cli_usage(app, NULL, "no operand is expected, but there is '%s'", operands->items[0]);
+    uint32_t problems = 0;
+    char *found = its_doctor_text(app->ctx, &problems);
+    if (!found) return cli_status(ITS_ERR_NOMEM);
+    fputs(found, stdout);
+    its_free(app->ctx, found);
+    return problems ? CLI_FAILED : CLI_OK;
+}
+
+const cli_command cli_doctor = {
+    .name = "doctor",
+    .usage = "",
+    .summary = "what is on this machine, and what would fail",
+    .text = text,
+    .args_size = sizeof(doctor_args),
+    .run = run,
+};
