@@ -21,7 +21,8 @@ typedef struct run_args {
 } run_args;
 
 static const cli_option options[] = {
-    {0, "sim", NULL, CLI_FLAG, offsetof(run_args, sim), "on the simulator: no GPU is needed; without it on GPUs,\nwhich PEs share if there are fewer of them"},
+    {0, "sim", NULL, CLI_FLAG, offsetof(run_args, sim),
+     "on the simulator, which needs no GPU; without it on GPUs,\nwhich PEs share if there are fewer of them"},
     {'n', "pes", "N", CLI_COUNT, offsetof(run_args, n_pes), "how many PEs, 1 to 64 (default 1)"},
     {0, "arch", "SM", CLI_TEXT, offsetof(run_args, arch), "the GPU that is simulated: sm_80 (default), sm_90a ..."},
     {0, "heap-size", "BYTES", CLI_SIZE, offsetof(run_args, heap_size),
@@ -93,7 +94,6 @@ static void set_number(const char *name, uint64_t value) {
 typedef struct world {
     int fd; /* of the simulated world, or of the file that PEs on GPUs find each other by */
     uint32_t n_pes;
-    const char *arch;
     bool sim;
     uint64_t heap_size; /* 0: the default */
 } world;
@@ -104,9 +104,10 @@ static void enter_world(uint32_t pe, void *user) {
     if (w->sim) {
         setenv("INTARSIA_BACKEND", "sim", 1);
         set_number("INTARSIA_SIM_FD", (uint64_t)w->fd);
-        setenv("INTARSIA_ARCH", w->arch, 1);
+        unsetenv("INTARSIA_RENDEZVOUS_FD");
     } else {
         setenv("INTARSIA_BACKEND", "cuda", 1);
+        unsetenv("INTARSIA_SIM_FD");
         set_number("INTARSIA_RENDEZVOUS_FD", (uint64_t)w->fd);
         if (w->heap_size) set_number("NVSHMEM_SYMMETRIC_SIZE", w->heap_size);
     }
@@ -192,8 +193,7 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     if (code) return code;
     char *const *argv = build_argv(app, operands);
     if (!argv) return CLI_USAGE;
-    world w = {.n_pes = sim.n_pes, .arch = args->arch ? args->arch : "sm_80", .sim = args->sim};
-    w.heap_size = args->heap_size.value;
+    world w = {.n_pes = sim.n_pes, .sim = args->sim, .heap_size = args->heap_size.value};
     its_status status = args->sim ? its_sim_world_new(app->ctx, &sim, &w.fd) : make_rendezvous(app, &w.fd);
     if (status != ITS_OK) return cli_status(status);
     cli_job job = {.argv = argv,

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "cc", "link", "sim", "inspect", "check", "fmt", "cache", "help"]
+COMMANDS = ["run", "cc", "link", "sim", "inspect", "check", "fmt", "cache", "doctor", "help"]
 
 PTX = """.version 8.0
 .target sm_80

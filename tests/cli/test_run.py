@@ -103,6 +103,18 @@ print(sys.argv[1:])
         assert lines[pe] == [f"{pe} 3 {pe} 3 {pe} 3 sim True", "['a', '--sim', '-n', 'b c']"]
 
 
+def test_on_gpus_pes_are_told_where_to_meet(intarsia, script):
+    body = """
+fd = int(os.environ["INTARSIA_RENDEZVOUS_FD"])
+if pe == 0: os.pwrite(fd, b"here", 0)
+while os.pread(fd, 4, 0) != b"here": time.sleep(0.01)
+print(os.environ["INTARSIA_BACKEND"], os.environ["NVSHMEM_SYMMETRIC_SIZE"], "INTARSIA_SIM_FD" in os.environ)
+"""
+    done = intarsia("run", "-n", 2, "--heap-size", "64M", script(body), INTARSIA_PYTHON=sys.executable,
+                    INTARSIA_SIM_FD="99")
+    assert lines_by_pe(done.out) == {pe: [f"cuda {64 << 20} False"] for pe in range(2)}
+
+
 def test_stdout_and_stderr_are_kept_apart(run, script):
     done = run(2, script("print('out', pe)\nprint('err', pe, file=sys.stderr)"))
     assert lines_by_pe(done.out) == {0: ["out 0"], 1: ["out 1"]}
@@ -433,7 +445,7 @@ def test_prefixes_are_coloured_on_a_terminal_unless_told_not_to(program, environ
     (["--sim", "--heap-size", "12Q", "x.py"], "--heap-size takes a number of bytes such as 4096, 64K, 16M or 1G"),
     (["--sim", "--arch", "ampere", "x.py"], "--arch takes an architecture such as sm_80 or sm_90a, not 'ampere'"),
     (["--sim", "--timeout", "0", "x.py"], "--timeout takes at least 1 second"),
-    (["-n", "2", "x.py"], "running on GPUs is not implemented yet"),
+    (["--arch", "sm_90", "x.py"], "--arch is for simulated GPUs"),
     (["--smi", "x.py"], "did you mean --sim?"),
     (["--sim=yes", "x.py"], "--sim takes no value"),
 ])
