@@ -5,8 +5,8 @@ Host files on GPUs: against the real headers and libraries of NVSHMEM and the CU
     NAME-host.cc    the C++ compiler, likewise
     NAME-host.cu    nvcc, with kernels and NVSHMEM's device functions, linked for the device
 
-Every name is checked when the library is linked, and the run path says where NVSHMEM lies, so that nothing is looked for
-when it is loaded.
+Every name is checked when the library is linked, and the run path says where NVSHMEM lies, so that nothing has to be
+looked for when it is loaded.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ._errors import Error
 from ._gpu_lib import UNIQUE_ID_SIZE
@@ -224,7 +225,7 @@ def _started(pid: int) -> float:
         return 0.0
 
 
-def _torch_distributed():  # type: ignore[no-untyped-def]
+def _torch_distributed() -> Any:
     """torch.distributed if the program has imported it; it is not imported for this."""
     module = sys.modules.get("torch.distributed")
     return module if module is not None and module.is_available() else None

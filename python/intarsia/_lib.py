@@ -264,7 +264,7 @@ class Library:
     def __init__(self) -> None:
         self.path = find("libintarsia.so", "INTARSIA_LIBRARY")
         # Where the library looks for NVRTC's wheel; see docs/dialects.md. Only Python knows its own directories.
-        folders = [path for path in sys.path if os.path.isdir(os.path.join(path, "nvidia"))]
+        folders = [path for path in sys.path if any(os.path.isdir(os.path.join(path, d)) for d in ("nvidia", "triton"))]
         os.environ.setdefault("INTARSIA_SITE_PACKAGES", os.pathsep.join(folders))
         try:
             self._handle = ctypes.CDLL(str(self.path))

@@ -1,4 +1,4 @@
-"""Puts with a signal, waits and atomics of NVSHMEM inside Triton kernels, some rounds of them, against what must arrive."""
+"""Puts with a signal, waits and atomics of NVSHMEM inside Triton kernels, against what must arrive."""
 
 import sys
 
