@@ -39,14 +39,20 @@ bool its_since_error(its_verifier *v, const its_node *node, uint32_t pos, const 
 }
 
 void its_verify_since(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *form) {
-    uint32_t pos = its_verify_name_pos(insn, m, UINT32_MAX);
-    if (!its_since_error(v, &insn->node, pos, its_op_text((its_op)m->op), op_since[m->op])) return;
-    for (unsigned i = 0; i < m->n_mods; i++) {
-        if (is_enough(v, mod_since[m->mods[i]])) continue;
-        its_since_error(v, &insn->node, its_verify_name_pos(insn, m, i), m->mod_names[i]->text, mod_since[m->mods[i]]);
+    its_since whole = form ? its_form_since(m, form) : (its_since){0, 0, 0};
+    if (!is_enough(v, op_since[m->op])) {
+        uint32_t pos = its_verify_name_pos(insn, m, UINT32_MAX);
+        its_since_error(v, &insn->node, pos, its_op_text((its_op)m->op), op_since[m->op]);
         return;
     }
-    if (form) its_since_error(v, &insn->node, pos, insn->name->text, its_form_since(m, form));
+    for (unsigned i = 0; i < m->n_mods; i++) {
+        its_since since = mod_since[m->mods[i]];
+        if (is_enough(v, since)) continue;
+        its_since_error(v, &insn->node, its_verify_name_pos(insn, m, i), m->mod_names[i]->text, since);
+        return;
+    }
+    if (is_enough(v, whole)) return;
+    its_since_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX), insn->name->text, whole);
 }
 
 /* "sm_90a" is 90 and specific. Other targets (texmode, debug) stand beside it. */
