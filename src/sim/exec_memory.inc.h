@@ -33,6 +33,24 @@ static inline span addresses(const its_sim_exec *x, const its_sim_op *op, uint32
     return (span){low, high, bits};
 }
 
+/* True if the lanes access one block of memory in their order; `*first` is where it begins. */
+static inline bool coalesced(const its_sim_exec *x, const its_sim_op *op, uint32_t bytes, uint64_t *first) {
+    if (op->flags & ITS_SIM_ADDRESS32) {
+        const u32 *const a = ITS_ALIGNED64(x->regs + op->a);
+        const u32 begin = a[0], step = bytes;
+        u32 differs = 0;
+        for (u32 i = 0; i < ITS_LANES; i++) differs |= a[i] ^ (begin + i * step);
+        *first = (u32)(begin + (u32)op->imm);
+        return differs == 0;
+    }
+    const u64 *const a = ITS_ALIGNED64(x->regs + op->a);
+    const u64 begin = a[0], step = bytes;
+    u64 differs = 0;
+    for (u64 i = 0; i < ITS_LANES; i++) differs |= a[i] ^ (begin + i * step);
+    *first = begin + (u64)op->imm;
+    return differs == 0;
+}
+
 static inline bool in_known_range(const its_sim_exec *x, const span *s, uint64_t bytes, bool writes) {
     const uint64_t generation = its_sim_memory_generation(x->memory);
     for (unsigned k = 0; k < ITS_SIM_RANGES; k++) {
@@ -52,6 +70,20 @@ static inline void to_pointers(its_sim_access *access, uint64_t add) {
 
 static inline bool in_window(const span *s, uint64_t begin, uint64_t size, uint64_t bytes) {
     return size >= bytes && s->low >= begin && s->low <= s->high && s->high - begin <= size - bytes;
+}
+
+/* The memory behind a coalesced access of all lanes, or NULL if it isn't one that can be vouched for here. */
+static inline char *block_of(const its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t bytes, bool writes) {
+    uint64_t first;
+    if (mask != ITS_FULL || op->flags & ITS_SIM_STRONG || !coalesced(x, op, bytes, &first)) return NULL;
+    span s = {first, first + (uint64_t)(ITS_LANES - 1) * bytes, first};
+    if (first & (bytes - 1) || s.high < s.low) return NULL;
+    if (op->space == ITS_SPACE_SHARED)
+        return in_window(&s, ITS_SIM_SHARED_BEGIN, x->grid->shared_size, bytes)
+                   ? x->cta->shared + (first - ITS_SIM_SHARED_BEGIN)
+                   : NULL;
+    if (op->space != ITS_SPACE_GLOBAL && (op->space != ITS_SPACE_NONE || s.high >> ITS_SIM_WINDOW_SHIFT)) return NULL;
+    return in_known_range(x, &s, bytes, writes) ? (char *)(uintptr_t)first : NULL;
 }
 
 /* Fills access->pointer for all lanes; false if a fault was recorded. */
@@ -80,6 +112,12 @@ static inline bool locate(its_sim_exec *x, const its_sim_op *op, uint32_t mask, 
 
 /* -- loads --------------------------------------------------------------------------------------------------------- */
 
+/* Keeps the compiler from making a gather of a loop: they are slower than loads on many CPUs. */
+static inline const void *scalar(const char *pointer) {
+    __asm__("" : "+r"(pointer));
+    return pointer;
+}
+
 /* Loads an element of type M at `at` bytes from each pointer into a register of type R. */
 #define ITS_LOAD(M, R)                                                                                   \
     do {                                                                                                 \
@@ -98,18 +136,8 @@ static inline bool locate(its_sim_exec *x, const its_sim_op *op, uint32_t mask, 
             ITS_LOAD(U, R);                   \
         break
 
-static inline bool contiguous(char *const *pointer, unsigned size) {
-    uint64_t differs = 0;
-    for (unsigned i = 0; i < ITS_LANES; i++) differs |= (uint64_t)(pointer[i] - pointer[0]) ^ (uint64_t)(i * size);
-    return differs == 0;
-}
-
 static void load_element(const its_sim_op *op, char *const *pointer, unsigned at, char *dst) {
     const bool strong = op->flags & ITS_SIM_STRONG, is_signed = op->flags & ITS_SIM_SIGNED;
-    if (!strong && op->vec == 1 && op->size == op->reg_size && contiguous(pointer, op->size)) {
-        memcpy(dst, pointer[0], (size_t)op->size * ITS_LANES);
-        return;
-    }
     switch (op->size * 16 + op->reg_size) {
         ITS_LOAD_CASE(1, 2, u8, s8, u16, s16);
         ITS_LOAD_CASE(1, 4, u8, s8, u32, s32);
@@ -124,6 +152,31 @@ static void load_element(const its_sim_op *op, char *const *pointer, unsigned at
         for (unsigned i = 0; i < ITS_LANES; i++) memcpy(dst + i * 16, pointer[i] + at, 16);
     }
 }
+
+/* Between a block and a register of its elements; constant sizes let the compiler use its widest registers. */
+static inline void copy_block(char *to, const char *from, unsigned size) {
+    if (size == 4)
+        memcpy(to, from, 4 * ITS_LANES);
+    else if (size == 8)
+        memcpy(to, from, 8 * ITS_LANES);
+    else if (size == 2)
+        memcpy(to, from, 2 * ITS_LANES);
+    else
+        memcpy(to, from, (size_t)size * ITS_LANES);
+}
+
+#ifdef __SSE2__
+/* Four rows of four words, each at an address of its own, become four times four neighbouring lanes. */
+static inline void transpose4(const char *const *row, char *const *to) {
+    __m128 a = _mm_loadu_ps((const float *)(const void *)row[0]), b = _mm_loadu_ps((const float *)(const void *)row[1]);
+    __m128 c = _mm_loadu_ps((const float *)(const void *)row[2]), d = _mm_loadu_ps((const float *)(const void *)row[3]);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps((float *)(void *)to[0], a);
+    _mm_storeu_ps((float *)(void *)to[1], b);
+    _mm_storeu_ps((float *)(void *)to[2], c);
+    _mm_storeu_ps((float *)(void *)to[3], d);
+}
+#endif
 
 /* What an element of a vector operation is loaded into, or stored from. */
 static inline uint32_t element_register(const its_sim_exec *x, const its_sim_op *op, unsigned k, uint32_t only) {
@@ -141,9 +194,59 @@ static void load_into(its_sim_exec *x, const its_sim_op *op, char *const *pointe
     }
 }
 
+/* Whether all four words of a .v4 go to registers, by all lanes: then they are turned around four lanes at a time. */
+static inline bool is_four_words(const its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    if (op->vec != 4 || op->size != 4 || op->reg_size != 4 || mask != ITS_FULL || op->flags & ITS_SIM_STRONG)
+        return false;
+    const uint32_t *list = x->program->lists.items + op->list;
+    return list[0] != UINT32_MAX && list[1] != UINT32_MAX && list[2] != UINT32_MAX && list[3] != UINT32_MAX;
+}
+
+#ifdef __SSE2__
+static void load_four_words(its_sim_exec *x, const its_sim_op *op, char *const *pointer) {
+    const uint32_t *list = x->program->lists.items + op->list;
+    for (unsigned i = 0; i < ITS_LANES; i += 4) {
+        const char *const row[4] = {pointer[i], pointer[i + 1], pointer[i + 2], pointer[i + 3]};
+        char *const to[4] = {x->regs + list[0] + 4 * i, x->regs + list[1] + 4 * i, x->regs + list[2] + 4 * i,
+                             x->regs + list[3] + 4 * i};
+        transpose4(row, to);
+    }
+}
+
+static void store_four_words(its_sim_exec *x, const its_sim_op *op, char *const *pointer) {
+    const uint32_t *list = x->program->lists.items + op->list;
+    for (unsigned i = 0; i < ITS_LANES; i += 4) {
+        const char *const row[4] = {x->regs + list[0] + 4 * i, x->regs + list[1] + 4 * i, x->regs + list[2] + 4 * i,
+                                    x->regs + list[3] + 4 * i};
+        char *const to[4] = {pointer[i], pointer[i + 1], pointer[i + 2], pointer[i + 3]};
+        transpose4(row, to);
+    }
+}
+#endif
+
+/* Where each lane's part of a block is. */
+static inline void pointers_into(char **pointer, char *block, uint32_t bytes) {
+    for (unsigned i = 0; i < ITS_LANES; i++) pointer[i] = block + (size_t)i * bytes;
+}
+
 static its_sim_verdict act_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
-    if (!locate(x, op, mask, (uint32_t)op->size * op->vec, false, &access)) return ITS_SIM_STOP;
+    char *block = block_of(x, op, mask, bytes, false);
+    if (block && op->vec == 1 && op->size == op->reg_size) {
+        if (op->dst != UINT32_MAX) copy_block(x->regs + op->dst, block, op->size);
+        return ITS_SIM_NEXT;
+    }
+    if (block)
+        pointers_into(access.pointer, block, bytes);
+    else if (!locate(x, op, mask, bytes, false, &access))
+        return ITS_SIM_STOP;
+#ifdef __SSE2__
+    if (is_four_words(x, op, mask)) {
+        load_four_words(x, op, access.pointer);
+        return ITS_SIM_NEXT;
+    }
+#endif
     for (unsigned k = 0; k < op->vec; k++) load_into(x, op, access.pointer, k, mask);
     if (op->flags & ITS_SIM_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return ITS_SIM_NEXT;
@@ -178,10 +281,6 @@ static its_sim_verdict act_LOAD_PARAM(its_sim_exec *x, const its_sim_op *op, uin
 
 static void store_element(const its_sim_op *op, char *const *pointer, unsigned at, const char *src, uint32_t mask) {
     const bool strong = op->flags & ITS_SIM_STRONG;
-    if (!strong && mask == ITS_FULL && op->vec == 1 && op->size == op->reg_size && contiguous(pointer, op->size)) {
-        memcpy(pointer[0], src, (size_t)op->size * ITS_LANES);
-        return;
-    }
     switch (op->size * 16 + op->reg_size) {
         ITS_STORE_CASE(1, 2, u8, u16);
         ITS_STORE_CASE(1, 4, u8, u32);
@@ -201,11 +300,26 @@ static void store_element(const its_sim_op *op, char *const *pointer, unsigned a
 }
 
 static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
-    if (!locate(x, op, mask, (uint32_t)op->size * op->vec, true, &access)) return ITS_SIM_STOP;
+    char *block = block_of(x, op, mask, bytes, true);
+    x->frag->wrote = true;
+    if (block && op->vec == 1 && op->size == op->reg_size) {
+        copy_block(block, x->regs + op->b, op->size);
+        return ITS_SIM_NEXT;
+    }
+    if (block)
+        pointers_into(access.pointer, block, bytes);
+    else if (!locate(x, op, mask, bytes, true, &access))
+        return ITS_SIM_STOP;
     if (op->flags & ITS_SIM_RELEASE) __atomic_thread_fence(__ATOMIC_RELEASE);
+#ifdef __SSE2__
+    if (is_four_words(x, op, mask)) {
+        store_four_words(x, op, access.pointer);
+        return ITS_SIM_NEXT;
+    }
+#endif
     for (unsigned k = 0; k < op->vec; k++)
         store_element(op, access.pointer, k * op->size, x->regs + element_register(x, op, k, op->b), mask);
-    x->frag->wrote = true;
     return ITS_SIM_NEXT;
 }
