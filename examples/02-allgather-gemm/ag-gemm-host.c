@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static char *workspace;    /* 2 buffers of n_pes shards */
-static uint64_t *signals;  /* n_pes rows of n_chunks */
+static char *workspace;   /* 2 buffers of n_pes shards */
+static uint64_t *signals; /* n_pes rows of n_chunks */
 static size_t shard_bytes, chunk_bytes;
 static int n_chunks;
 static cudaStream_t copies;
@@ -42,7 +42,8 @@ uint64_t *ag_signals(void) {
     return signals;
 }
 
-/* Pushes the shard to all others, chunk by chunk, each chunk with its signal, beside what runs on the default stream. */
+/* Pushes the shard to all others, chunk by chunk, each chunk with its signal, beside what runs on the default stream.
+ */
 int ag_push(const char *shard, uint64_t epoch) {
     int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     char *dest = (char *)ag_workspace(epoch) + (size_t)me * shard_bytes;

@@ -56,7 +56,8 @@ typedef struct its_backend_ops {
     void (*close)(its_backend *backend);
     void (*identity)(its_backend *backend, uint32_t *pe, uint32_t *n_pes);
     its_status (*device_info)(its_backend *backend, its_device_info *info);
-    /* `align` 0: 256. Symmetric memory: collective, same size and alignment everywhere, zeroed only by `calloc` users. */
+    /* `align` 0: 256. Symmetric memory: collective, same size and alignment everywhere, zeroed only by `calloc` users.
+     */
     its_status (*alloc)(its_backend *backend, its_memory kind, size_t size, size_t align, uint64_t *address);
     its_status (*free)(its_backend *backend, its_memory kind, uint64_t address); /* symmetric: collective */
     /* The address at which this PE reaches `address` (symmetric) of `pe`; ITS_ERR_INPUT if it is not symmetric. */
@@ -65,7 +66,8 @@ typedef struct its_backend_ops {
                        its_stream stream); /* `other`: a host address, or the source for ITS_COPY_DEVICE; ordered in the
                                               stream; host memory may be reused when the call returns */
     its_status (*fill)(its_backend *backend, uint64_t address, uint8_t value, size_t size, its_stream stream);
-    its_status (*load)(its_backend *backend, its_module *module, its_loaded **loaded); /* keeps no pointer to `module` */
+    its_status (*load)(its_backend *backend, its_module *module,
+                       its_loaded **loaded); /* keeps no pointer to `module` */
     void (*unload)(its_backend *backend, its_loaded *loaded);
     its_status (*function)(its_backend *backend, its_loaded *loaded, const char *name, its_function **function);
     its_status (*function_info)(its_backend *backend, its_function *function, its_function_info *info);
@@ -75,7 +77,7 @@ typedef struct its_backend_ops {
     its_status (*stream_new)(its_backend *backend, its_stream *stream);
     its_status (*stream_free)(its_backend *backend, its_stream stream);
     its_status (*stream_wait)(its_backend *backend, its_stream stream);
-    its_status (*wait)(its_backend *backend); /* for all streams */
+    its_status (*wait)(its_backend *backend);    /* for all streams */
     its_status (*barrier)(its_backend *backend); /* collective: of all PEs, after `wait` */
 } its_backend_ops;
 

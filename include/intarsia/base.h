@@ -2,7 +2,8 @@
  * Contexts, status codes, names and diagnostics: what every other header of Intarsia builds on.
  *
  * A context owns interned names and a list of diagnostics. The library never prints and never exits: a function that
- * fails returns a status and leaves one or more diagnostics in its context, and the caller decides what to do with them.
+ * fails returns a status and leaves one or more diagnostics in its context, and the caller decides what to do with
+ * them.
  *
  * Thread safety: a context and everything made with it belongs to one thread at a time. Different contexts are
  * independent of each other; the library has no mutable global state.
@@ -81,9 +82,9 @@ ITS_API void its_free(its_context *ctx, void *block);
 typedef struct its_str {
     uint32_t size; /* bytes of `text` without the NUL */
     uint32_t hash;
-    void *bind;       /* parser: innermost symbol of this name */
-    void *range;      /* parser: innermost register range with this prefix */
-    void *mnemonic;   /* decoder: this name split into opcode and modifiers */
+    void *bind;     /* parser: innermost symbol of this name */
+    void *range;    /* parser: innermost register range with this prefix */
+    void *mnemonic; /* decoder: this name split into opcode and modifiers */
     char text[];
 } its_str;
 typedef its_str *its_name;

@@ -21,7 +21,7 @@ extern "C" {
 typedef struct its_link_region {
     const char *unit; /* 16 hex digits */
     its_module *module;
-    uint32_t budget;  /* 0: ITS_INLINE_BUDGET; UINT32_MAX: always inline */
+    uint32_t budget;         /* 0: ITS_INLINE_BUDGET; UINT32_MAX: always inline */
     const char *barrier_map; /* NULL, or "0=id:count" for regions made for a warp partition; see docs/linking.md */
 } its_link_region;
 
@@ -32,17 +32,17 @@ typedef struct its_known_library {
 } its_known_library;
 
 typedef struct its_link_options {
-    bool keep_externs;  /* unresolved externs are reported, not an error */
-    bool no_inline;     /* resolve and strip only: every call stays a call (regions become calls) */
-    bool strip_prints;  /* calls of vprintf are removed */
-    bool trap_asserts;  /* calls of __assertfail become trap */
-    uint32_t budget;    /* 0: ITS_INLINE_BUDGET */
+    bool keep_externs;           /* unresolved externs are reported, not an error */
+    bool no_inline;              /* resolve and strip only: every call stays a call (regions become calls) */
+    bool strip_prints;           /* calls of vprintf are removed */
+    bool trap_asserts;           /* calls of __assertfail become trap */
+    uint32_t budget;             /* 0: ITS_INLINE_BUDGET */
     const char *const *deferred; /* prefixes of externs that may stay open, e.g. "nvshmem" */
     uint32_t n_deferred;
     /*
      * 0: the output has the highest PTX version of the inputs. Else it has this one at most, say 8 and 7: what the
-     * assembler takes, which still checks for each instruction that the version has it. Compilers write their own version
-     * whatever they use, so a region from a newer NVRTC may well pass an older ptxas.
+     * assembler takes, which still checks for each instruction that the version has it. Compilers write their own
+     * version whatever they use, so a region from a newer NVRTC may well pass an older ptxas.
      */
     uint32_t version_major, version_minor;
 } its_link_options;
@@ -57,9 +57,9 @@ typedef struct its_link_input {
 } its_link_input;
 
 typedef enum its_kept_reason {
-    ITS_KEPT_EXTERN,     /* the callee has no definition here */
-    ITS_KEPT_RECURSIVE,  /* the callee is on a cycle of calls */
-    ITS_KEPT_INDIRECT,   /* through a register */
+    ITS_KEPT_EXTERN,    /* the callee has no definition here */
+    ITS_KEPT_RECURSIVE, /* the callee is on a cycle of calls */
+    ITS_KEPT_INDIRECT,  /* through a register */
     ITS_KEPT_NORETURN,
     ITS_KEPT_BUDGET,     /* too large and called more than once */
     ITS_KEPT_OPTION,     /* no_inline */
@@ -70,9 +70,9 @@ ITS_API const char *its_kept_reason_text(its_kept_reason reason);
 typedef struct its_report_call {
     const char *caller, *callee; /* callee "" for indirect */
     its_kept_reason reason;
-    const char *detail;          /* "" or what stands in the way */
+    const char *detail; /* "" or what stands in the way */
     const char *file;
-    uint32_t line, column;       /* of the call in its PTX text */
+    uint32_t line, column; /* of the call in its PTX text */
 } its_report_call;
 
 typedef struct its_report_extern {
@@ -85,9 +85,9 @@ typedef struct its_report_extern {
 typedef struct its_report_func {
     const char *name;
     bool entry;
-    uint32_t instructions;  /* in the output */
-    uint64_t local_bytes;   /* .local variables of the function itself */
-    uint64_t shared_bytes;  /* static .shared that it reaches */
+    uint32_t instructions; /* in the output */
+    uint64_t local_bytes;  /* .local variables of the function itself */
+    uint64_t shared_bytes; /* static .shared that it reaches */
 } its_report_func;
 
 typedef struct its_report {
@@ -99,8 +99,8 @@ typedef struct its_report {
     const its_report_extern *externs;
     uint32_t n_funcs;
     const its_report_func *funcs;
-    uint32_t n_stripped;      /* functions and variables removed */
-    uint64_t shared_bytes;    /* static .shared in the module */
+    uint32_t n_stripped;   /* functions and variables removed */
+    uint64_t shared_bytes; /* static .shared in the module */
 } its_report;
 
 typedef struct its_linked its_linked;
@@ -119,7 +119,8 @@ ITS_API char *its_report_text(its_context *ctx, const its_report *report);
 ITS_API char *its_report_json(its_context *ctx, const its_report *report);
 
 /*
- * The units that a module's region calls name, each once, in order of appearance; the array lives as long as the module.
+ * The units that a module's region calls name, each once, in order of appearance; the array lives as long as the
+ * module.
  */
 ITS_API its_status its_link_units(its_module *module, const char *const **units, uint32_t *count);
 

@@ -4,9 +4,9 @@
  * A module is a list of nodes in the order of the text: variables, functions, directives. A function's body is again a
  * flat list of nodes, in which `{` and `}` are nodes of their own; nothing is nested, so passes are loops.
  *
- * Operands are recognised by their shape and carry the symbols they name, resolved by scope. No meaning of an instruction
- * is needed for that: an opcode, a modifier or a directive that this library has never heard of is carried through.
- * What an instruction means is the business of the verifier and of the simulator.
+ * Operands are recognised by their shape and carry the symbols they name, resolved by scope. No meaning of an
+ * instruction is needed for that: an opcode, a modifier or a directive that this library has never heard of is carried
+ * through. What an instruction means is the business of the verifier and of the simulator.
  *
  * All memory of a module lies in one arena and goes with its_module_free. The structures below are for reading;
  * the passes of the library change them.
@@ -90,21 +90,21 @@ typedef enum its_symbol_kind {
 } its_symbol_kind;
 
 enum { /* its_symbol.flags */
-    ITS_SYM_EXTERN = 1 << 0,
-    ITS_SYM_VISIBLE = 1 << 1,
-    ITS_SYM_WEAK = 1 << 2,
-    ITS_SYM_COMMON = 1 << 3,
-    ITS_SYM_ENTRY = 1 << 4,         /* function: an .entry */
-    ITS_SYM_DEFINED = 1 << 5,       /* function: has a body here or is an alias; variable: not .extern; label: placed */
-    ITS_SYM_NORETURN = 1 << 6,
-    ITS_SYM_ARRAY = 1 << 7,         /* variable: declared with brackets */
-    ITS_SYM_UNSIZED = 1 << 8,       /* variable: the first dimension is empty `[]` and no initialiser gives it */
-    ITS_SYM_ADDRESS_TAKEN = 1 << 9, /* named other than as the target of a direct call, load, store or branch */
-    ITS_SYM_MANAGED = 1 << 10,
-    ITS_SYM_PTR = 1 << 11,          /* kernel parameter: has .ptr; then ptr_space and ptr_align say what it points to */
-    ITS_SYM_IN_FUNC = 1 << 12,      /* declared inside a function: not visible outside it */
-    ITS_SYM_PARAM = 1 << 13,        /* a formal parameter of its function */
-    ITS_SYM_RESULT = 1 << 14,       /* a formal return parameter of its function */
+       ITS_SYM_EXTERN = 1 << 0,
+       ITS_SYM_VISIBLE = 1 << 1,
+       ITS_SYM_WEAK = 1 << 2,
+       ITS_SYM_COMMON = 1 << 3,
+       ITS_SYM_ENTRY = 1 << 4,   /* function: an .entry */
+       ITS_SYM_DEFINED = 1 << 5, /* function: has a body here or is an alias; variable: not .extern; label: placed */
+       ITS_SYM_NORETURN = 1 << 6,
+       ITS_SYM_ARRAY = 1 << 7,         /* variable: declared with brackets */
+       ITS_SYM_UNSIZED = 1 << 8,       /* variable: the first dimension is empty `[]` and no initialiser gives it */
+       ITS_SYM_ADDRESS_TAKEN = 1 << 9, /* named other than as the target of a direct call, load, store or branch */
+       ITS_SYM_MANAGED = 1 << 10,
+       ITS_SYM_PTR = 1 << 11,     /* kernel parameter: has .ptr; then ptr_space and ptr_align say what it points to */
+       ITS_SYM_IN_FUNC = 1 << 12, /* declared inside a function: not visible outside it */
+       ITS_SYM_PARAM = 1 << 13,   /* a formal parameter of its function */
+       ITS_SYM_RESULT = 1 << 14,  /* a formal return parameter of its function */
 };
 
 struct its_symbol {
@@ -119,16 +119,16 @@ struct its_symbol {
     uint32_t align;     /* bytes; 0 if not given */
     uint32_t ptr_align; /* bytes; for ITS_SYM_PTR */
     uint32_t pos;       /* byte offset of the name where it is declared, in origin->source */
-    uint32_t id;        /* number among the registers (or labels) of its function, from 0, in order of first appearance */
-    uint64_t size;      /* variables: bytes in all, 0 if unsized */
+    uint32_t id;   /* number among the registers (or labels) of its function, from 0, in order of first appearance */
+    uint64_t size; /* variables: bytes in all, 0 if unsized */
     its_name type_name; /* the type as spelled, when `type` is ITS_TYPE_NONE; else NULL */
     const uint64_t *dims;
     const its_origin *origin;
-    its_func *func;     /* functions: the node that declares or defines it (the definition wins) */
-    its_regs *range;    /* registers: the declaration it comes from */
-    its_node *node;     /* variables, labels, prototypes, targets: the node that declares it; NULL for parameters */
-    its_symbol *link;   /* after linking: the definition that stands for this symbol, or NULL; an alias's target */
-    void *pass;         /* scratch of the running pass; no pass relies on what an earlier one left */
+    its_func *func;   /* functions: the node that declares or defines it (the definition wins) */
+    its_regs *range;  /* registers: the declaration it comes from */
+    its_node *node;   /* variables, labels, prototypes, targets: the node that declares it; NULL for parameters */
+    its_symbol *link; /* after linking: the definition that stands for this symbol, or NULL; an alias's target */
+    void *pass;       /* scratch of the running pass; no pass relies on what an earlier one left */
 };
 
 /* -- operands ------------------------------------------------------------------------------------------------------ */
@@ -150,15 +150,15 @@ typedef enum its_operand_kind {
     ITS_OPND_TOKEN,  /* in a directive: a word or a sign that stands for itself, `name` */
 } its_operand_kind;
 
-enum { /* its_operand.flags */
-    ITS_OPND_NOT = 1 << 0,      /* !p */
-    ITS_OPND_UNSIGNED = 1 << 1, /* ITS_OPND_INT */
-    ITS_OPND_NEG = 1 << 2,      /* -r: nothing in PTX today, carried through */
-    ITS_OPND_OFFSET = 1 << 3,   /* REG, SYM: an offset was written, if only +0, of which ptxas -O0 makes an addition */
+enum {                             /* its_operand.flags */
+       ITS_OPND_NOT = 1 << 0,      /* !p */
+       ITS_OPND_UNSIGNED = 1 << 1, /* ITS_OPND_INT */
+       ITS_OPND_NEG = 1 << 2,      /* -r: nothing in PTX today, carried through */
+       ITS_OPND_OFFSET = 1 << 3, /* REG, SYM: an offset was written, if only +0, of which ptxas -O0 makes an addition */
 };
 
 struct its_operand {
-    uint8_t kind;  /* its_operand_kind */
+    uint8_t kind; /* its_operand_kind */
     uint8_t flags;
     uint16_t count;  /* of `list` */
     uint32_t pos;    /* byte offset in the source of the node that holds it */
@@ -221,24 +221,24 @@ struct its_node {
     uint16_t count; /* operands of an instruction or directive */
 };
 
-enum { /* its_node.flags of an instruction */
-    ITS_INSN_GUARD_NOT = 1 << 0, /* @!p */
+enum {                              /* its_node.flags of an instruction */
+       ITS_INSN_GUARD_NOT = 1 << 0, /* @!p */
 };
 
-enum { /* its_node.flags of a variable */
-    ITS_VAR_DECLARES = 1 << 0, /* an `.extern` line beside the definition that its symbol stands for */
+enum {                            /* its_node.flags of a variable */
+       ITS_VAR_DECLARES = 1 << 0, /* an `.extern` line beside the definition that its symbol stands for */
 };
 
-enum { /* its_node.flags of a comment */
-    ITS_COMMENT_SAME_LINE = 1 << 0, /* as what stands in front of it */
+enum {                                 /* its_node.flags of a comment */
+       ITS_COMMENT_SAME_LINE = 1 << 0, /* as what stands in front of it */
 };
 
 typedef struct its_insn {
     its_node node;
-    its_name name;       /* opcode with all modifiers, one word: "ld.global.v4.b32" */
-    its_symbol *guard;   /* predicate register of @p or @!p, or NULL */
+    its_name name;     /* opcode with all modifiers, one word: "ld.global.v4.b32" */
+    its_symbol *guard; /* predicate register of @p or @!p, or NULL */
     its_name guard_suffix;
-    its_operand ops[];   /* node.count of them, in the order of the text; `call (r), f, (a)` has three */
+    its_operand ops[]; /* node.count of them, in the order of the text; `call (r), f, (a)` has three */
 } its_insn;
 
 typedef struct its_decl {
@@ -248,8 +248,8 @@ typedef struct its_decl {
 
 struct its_regs {
     its_node node;
-    its_name name;      /* of one register, or the prefix of a range */
-    uint32_t n;         /* 0: one register called `name`; else `name`0 to `name`(n-1) */
+    its_name name; /* of one register, or the prefix of a range */
+    uint32_t n;    /* 0: one register called `name`; else `name`0 to `name`(n-1) */
     uint8_t type, vec;
     its_name type_name; /* when `type` is ITS_TYPE_NONE */
     its_symbol *symbol; /* when n is 0 */
@@ -290,13 +290,13 @@ struct its_func {
     its_symbol *symbol;
     its_params results; /* at most one in PTX today */
     its_params params;
-    bool has_params;    /* a parameter list was written, if only `()` */
+    bool has_params; /* a parameter list was written, if only `()` */
     bool has_body;
-    its_node *directives; /* .reqntid, .maxnreg, .noreturn, .pragma, attributes ...: its_directive nodes */
+    its_node *directives;   /* .reqntid, .maxnreg, .noreturn, .pragma, attributes ...: its_directive nodes */
     its_node *first, *last; /* body, without the outer braces */
-    uint32_t end_pos;     /* of the closing brace */
-    uint32_t n_regs;      /* registers that have an its_symbol; their ids are 0 to n_regs-1 */
-    uint32_t n_labels;    /* likewise */
+    uint32_t end_pos;       /* of the closing brace */
+    uint32_t n_regs;        /* registers that have an its_symbol; their ids are 0 to n_regs-1 */
+    uint32_t n_labels;      /* likewise */
 };
 
 typedef struct its_proto {
@@ -309,7 +309,7 @@ typedef struct its_proto {
 typedef struct its_targets {
     its_node node;
     its_symbol *symbol;
-    bool calls; /* .calltargets, else .branchtargets */
+    bool calls;        /* .calltargets, else .branchtargets */
     its_operand ops[]; /* node.count of them */
 } its_targets;
 
@@ -364,9 +364,9 @@ struct its_module {
     const struct its_source *source;
     const its_origin *origin;
     uint32_t version_major, version_minor;
-    uint32_t address_size;  /* 32 or 64 */
+    uint32_t address_size; /* 32 or 64 */
     uint32_t version_pos, target_pos;
-    its_name *targets;      /* "sm_80", "texmode_independent", "debug" ... */
+    its_name *targets; /* "sm_80", "texmode_independent", "debug" ... */
     uint32_t n_targets;
     its_node *first, *last; /* everything after .version, .target and .address_size */
     struct its_module_private *priv;
@@ -376,8 +376,8 @@ struct its_module {
  * Parses `size` bytes of PTX. `name` is what diagnostics call the text, usually a path; both are copied.
  *
  * On success `*module` is the caller's to free with its_module_free, before its context. On failure it is NULL and the
- * context has at least one error: syntax errors (the parser goes on at the next `;`, so there may be several), undeclared
- * or twice declared names, or ITS_ERR_NOMEM.
+ * context has at least one error: syntax errors (the parser goes on at the next `;`, so there may be several),
+ * undeclared or twice declared names, or ITS_ERR_NOMEM.
  */
 ITS_API its_status its_ptx_parse(its_context *ctx, const char *name, const char *text, size_t size,
                                  its_module **module);

@@ -2,7 +2,8 @@
  * The simulator: a backend that runs linked PTX on CPUs and finds faults while it does.
  *
  * Each PE is a process. The launcher (`intarsia run --sim`, or its_sim_world_new and fork in C) makes a world: shared
- * memory for the symmetric heaps and a control block. Each PE opens its backend on it. A world of one PE needs no launcher.
+ * memory for the symmetric heaps and a control block. Each PE opens its backend on it. A world of one PE needs no
+ * launcher.
  */
 #ifndef INTARSIA_SIM_H
 #define INTARSIA_SIM_H
@@ -14,10 +15,10 @@ extern "C" {
 #endif
 
 typedef struct its_sim_options {
-    uint32_t n_pes;            /* 1 to 64 */
-    size_t heap_size;          /* symmetric heap per PE in bytes, reserved, not committed; 0: what the environment says in
-                                  INTARSIA_HEAP_SIZE, else NVSHMEM_SYMMETRIC_SIZE (512M, 2G), else 1 GiB */
-    uint32_t multiprocessors;  /* 0: 4 */
+    uint32_t n_pes;   /* 1 to 64 */
+    size_t heap_size; /* symmetric heap per PE in bytes, reserved, not committed; 0: what the environment says in
+                         INTARSIA_HEAP_SIZE, else NVSHMEM_SYMMETRIC_SIZE (512M, 2G), else 1 GiB */
+    uint32_t multiprocessors;              /* 0: 4 */
     uint32_t compute_major, compute_minor; /* 0: 8.0 */
 } its_sim_options;
 
@@ -28,8 +29,9 @@ typedef struct its_sim_options {
 ITS_API its_status its_sim_world_new(its_context *ctx, const its_sim_options *options, int *fd);
 
 /*
- * For launchers: says that the process of PE `pe` is gone, so that the others stop waiting for it. PEs notice by themselves
- * that a process they share the world with has died; this is for one that ended before it opened its backend.
+ * For launchers: says that the process of PE `pe` is gone, so that the others stop waiting for it. PEs notice by
+ * themselves that a process they share the world with has died; this is for one that ended before it opened its
+ * backend.
  */
 ITS_API its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe);
 
@@ -38,8 +40,8 @@ ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its
                                 its_backend **backend);
 
 /*
- * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world of
- * one PE if they are not set.
+ * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world
+ * of one PE if they are not set.
  */
 ITS_API its_status its_sim_open_env(its_context *ctx, its_backend **backend);
 

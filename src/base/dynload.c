@@ -430,9 +430,9 @@ static const char *bind_symbols(its_library_id id, void *handle, void *functions
 }
 
 /*
- * NVRTC opens its second half, libnvrtc-builtins.so, by its bare name when it compiles, and finds it only in the loader's
- * own directories. One that lies next to it (in a wheel, or a toolkit off the beaten track) is loaded here first: the loader
- * then knows it by that name.
+ * NVRTC opens its second half, libnvrtc-builtins.so, by its bare name when it compiles, and finds it only in the
+ * loader's own directories. One that lies next to it (in a wheel, or a toolkit off the beaten track) is loaded here
+ * first: the loader then knows it by that name.
  */
 static void open_second_half(its_library_id id, const char *path) {
     static const char prefix[] = "libnvrtc-builtins.so.";

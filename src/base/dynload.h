@@ -59,9 +59,9 @@ typedef struct its_header_search {
 void its_cuda_headers_find(its_arena *arena, const its_library_search *library, its_header_search *search);
 
 /*
- * A program or file that comes with CUDA or in a wheel. The first of `knobs` (NULL at the end) that is set decides; then
- * each directory below the wheels' (`wheels`, separated by commas), each below the toolkits' (`toolkit`), then PATH if
- * `in_path`. `search` as for libraries.
+ * A program or file that comes with CUDA or in a wheel. The first of `knobs` (NULL at the end) that is set decides;
+ * then each directory below the wheels' (`wheels`, separated by commas), each below the toolkits' (`toolkit`), then
+ * PATH if `in_path`. `search` as for libraries.
  */
 typedef struct its_tool {
     const char *what, *file;
@@ -114,8 +114,8 @@ typedef struct its_nvshmem {
 /*
  * Loads what its_library_find found and fills `functions`, the structure of that library. ITS_ERR_ABSENT with a
  * diagnostic if there is none, if it can't be loaded or lacks a function. A function that a library has only under a
- * name with its version (__nvJitLinkCreate_12_8 for nvJitLinkCreate) is found by that. Close it with its_library_close; its code
- * stays mapped, so that loading it again is cheap.
+ * name with its version (__nvJitLinkCreate_12_8 for nvJitLinkCreate) is found by that. Close it with its_library_close;
+ * its code stays mapped, so that loading it again is cheap.
  */
 its_status its_library_open(its_context *ctx, const its_library_search *search, its_library *library, void *functions);
 /* The same for a library that can be done without: false and no diagnostic. */

@@ -1,6 +1,6 @@
 /*
- * Fuzzes the parser and printer. Oracle: what is accepted prints as text that is accepted again and prints the same; what
- * is refused leaves an error with a place; nothing is leaked.
+ * Fuzzes the parser and printer. Oracle: what is accepted prints as text that is accepted again and prints the same;
+ * what is refused leaves an error with a place; nothing is leaked.
  */
 #include <stdlib.h>
 #include <string.h>
