@@ -134,23 +134,28 @@ static uint64_t source(const its_sim_exec *x, uint32_t offset, uint32_t size, ui
     return ((const u64 *)(const void *)reg)[lane];
 }
 
-static void set_old(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint64_t old) {
-    char *reg = x->regs + op->dst;
-    if (op->size == 2)
+static void set_old(its_sim_exec *x, uint32_t dst, uint32_t size, uint32_t lane, uint64_t old) {
+    char *reg = x->regs + dst;
+    if (size == 2)
         ((u16 *)(void *)reg)[lane] = (uint16_t)old;
-    else if (op->size == 4)
+    else if (size == 4)
         ((u32 *)(void *)reg)[lane] = (uint32_t)old;
     else
         ((u64 *)(void *)reg)[lane] = old;
 }
 
+/* One lane; of a vector each element by itself, in their order. */
 static void atom_lane(its_sim_exec *x, const its_sim_op *op, uint32_t lane, char *pointer, bool global) {
-    uint64_t b = source(x, op->b, op->size, lane), c = source(x, op->c, op->size, lane);
+    const uint32_t *list = x->program->lists.items + op->list;
     bool flush = global && op->type == ITS_TYPE_F32;
-    uint64_t old = op->size == 2   ? atom_u16(x, op, pointer, b, c, flush)
-                   : op->size == 4 ? atom_u32(x, op, pointer, b, c, flush)
-                                   : atom_u64(x, op, pointer, b, c, flush);
-    if (op->dst != UINT32_MAX) set_old(x, op, lane, old);
+    uint64_t c = source(x, op->c, op->size, lane);
+    for (uint32_t k = 0; k < op->vec; k++, pointer += op->size) {
+        uint64_t b = source(x, list[op->vec + k], op->size, lane);
+        uint64_t old = op->size == 2   ? atom_u16(x, op, pointer, b, c, flush)
+                       : op->size == 4 ? atom_u32(x, op, pointer, b, c, flush)
+                                       : atom_u64(x, op, pointer, b, c, flush);
+        if (list[k] != UINT32_MAX) set_old(x, list[k], op->size, lane, old);
+    }
 }
 
 static void atom_wide(its_sim_exec *x, const its_sim_op *op, uint32_t lane, char *pointer) {
@@ -171,7 +176,7 @@ static void atom_wide(its_sim_exec *x, const its_sim_op *op, uint32_t lane, char
 its_sim_verdict its_sim_act_ATOM(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_access access;
     its_sim_access_addresses(x, op, &access);
-    if (!its_sim_access_check(x, op, mask, op->size, true, &access)) return ITS_SIM_STOP;
+    if (!its_sim_access_check(x, op, mask, (uint32_t)op->size * op->vec, true, &access)) return ITS_SIM_STOP;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         char *pointer = access.pointer[lane];

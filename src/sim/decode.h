@@ -146,6 +146,6 @@ its_sim_decode_group its_sim_decode_none, its_sim_decode_cluster;
 its_sim_decode_group its_sim_decode_stack;
 
 /* The parts of alu. */
-its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_logic;
+its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_float_pair, its_sim_decode_logic;
 
 #endif

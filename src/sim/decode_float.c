@@ -113,6 +113,17 @@ static its_sim_handler half_handler(its_sim_decoder *d, const form *f, its_sim_h
     return packed ? H(FMA_FTZ_F16X2) : H(FMA_FTZ_F16);
 }
 
+static void emit_arithmetic(its_sim_decoder *d, const struct arithmetic *a, const form *f) {
+    if (f->rounding)
+        emit_rounded(d, f, a->round);
+    else
+        its_sim_emit3(d,
+                      f->type == ITS_TYPE_F64 ? a->f64
+                      : f->ftz                ? a->ftz
+                                              : a->f32,
+                      f->dst, f->size, f->a, f->b, f->c);
+}
+
 static void arithmetic(its_sim_decoder *d, unsigned which) {
     const struct arithmetic *a = &arithmetics[which];
     if (is_mixed(d)) {
@@ -127,11 +138,54 @@ static void arithmetic(its_sim_decoder *d, unsigned which) {
         finish(d, &f, f.ftz);
         return;
     }
-    if (f.rounding)
-        emit_rounded(d, &f, a->round);
-    else
-        its_sim_emit3(d, f.type == ITS_TYPE_F64 ? a->f64 : f.ftz ? a->ftz : a->f32, f.dst, f.size, f.a, f.b, f.c);
+    emit_arithmetic(d, a, &f);
     finish(d, &f, false);
+}
+
+/* Word `upper` of a 64-bit source, in a register of its own. */
+static uint32_t word_of(its_sim_decoder *d, uint32_t source, bool upper) {
+    uint32_t word = its_sim_temp(d, 4);
+    its_sim_emit1(d, H(UNPACK_32_64), word, 4, source)->mode = upper;
+    return word;
+}
+
+/* Two single-precision numbers in a 64-bit register: taken apart, computed, and put together. */
+void its_sim_decode_float_pair(its_sim_decoder *d) {
+    unsigned which = FMA;
+    switch (d->m->op) {
+    case ITS_OP_ADD:
+        which = ADD;
+        break;
+    case ITS_OP_SUB:
+        which = SUB;
+        break;
+    case ITS_OP_MUL:
+        which = MUL;
+        break;
+    case ITS_OP_FMA:
+        break;
+    default:
+        its_sim_decode_none(d);
+        return;
+    }
+    form pair = {.type = ITS_TYPE_F32}, half[2];
+    its_sim_type(d, 0);
+    take_rounding(d, &pair);
+    pair.ftz = its_sim_has(d, ITS_MOD_FTZ);
+    uint32_t source[3] = {0, 0, 0};
+    for (unsigned i = 0; i < (which == FMA ? 3u : 2u); i++)
+        source[i] = its_sim_source(d, its_sim_operand(d, i + 1), ITS_TYPE_B64);
+    uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_B64);
+    for (unsigned upper = 0; upper < 2; upper++) {
+        half[upper] = pair;
+        half[upper].size = 4;
+        half[upper].dst = its_sim_temp(d, 4);
+        half[upper].a = word_of(d, source[0], upper);
+        half[upper].b = word_of(d, source[1], upper);
+        if (which == FMA) half[upper].c = word_of(d, source[2], upper);
+        emit_arithmetic(d, &arithmetics[which], &half[upper]);
+    }
+    its_sim_emit2(d, H(PACK_32), dst, 8, half[0].dst, half[1].dst);
 }
 
 /* -- division and functions ---------------------------------------------------------------------------------------- */

@@ -164,7 +164,10 @@ void its_sim_decode_alu(its_sim_decoder *d) {
     its_mod mod = d->m->n_types ? (its_mod)d->m->type_mods[0] : ITS_MOD_UNKNOWN;
     bool packed = mod == ITS_MOD_U16X2 || mod == ITS_MOD_S16X2;
     if (mod != ITS_MOD_UNKNOWN && !packed && strcmp(its_type_text(type), its_mod_text(mod)) != 0) {
-        its_sim_decode_none(d); /* a type that is only carried in this one, such as .f32x2 */
+        if (mod == ITS_MOD_F32X2)
+            its_sim_decode_float_pair(d);
+        else
+            its_sim_decode_none(d); /* a type that is only carried in this one */
         return;
     }
     switch (d->m->op) {

@@ -227,6 +227,33 @@ static bool type_fits(its_sim_atomic operation, its_type type) {
     }
 }
 
+/* The registers of an atomic: op->list has those of the old values (`to` may be NULL), then those of the new ones. */
+static void take_atomic_data(its_sim_decoder *d, its_sim_op *op, const its_operand *to, const its_operand *from,
+                             its_type type) {
+    unsigned count = from->kind == ITS_OPND_VEC ? from->count : 1;
+    bool fits = !to || to->kind == ITS_OPND_SINK || (to->kind == ITS_OPND_VEC ? to->count : 1u) == count;
+    op->vec = d->m->vec;
+    op->list = (uint32_t)d->program->lists.count;
+    if (count != d->m->vec || !fits ||
+        (to && (to->kind == ITS_OPND_VEC) != (from->kind == ITS_OPND_VEC) && to->kind != ITS_OPND_SINK)) {
+        its_sim_refuse(d, NULL, "'%s' has %u elements but is given others", d->insn->name->text, (unsigned)d->m->vec);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const its_operand *one = to && to->kind == ITS_OPND_VEC ? &to->list[i] : to;
+        uint32_t at = ITS_SIM_NOWHERE;
+        if (one && one->kind != ITS_OPND_SINK) at = its_sim_target(d, one, type);
+        ITS_PUSH(d->arena, &d->program->lists, at);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const its_operand *one = from->kind == ITS_OPND_VEC ? &from->list[i] : from;
+        uint32_t at = its_sim_source(d, one, type);
+        ITS_PUSH(d->arena, &d->program->lists, at);
+    }
+    op->dst = d->program->lists.items[op->list];
+    op->b = d->program->lists.items[op->list + count];
+}
+
 void its_sim_decode_atom(its_sim_decoder *d) {
     its_sim_op op = {.dst = ITS_SIM_NOWHERE};
     its_type type = its_sim_type(d, 0);
@@ -241,14 +268,14 @@ void its_sim_decode_atom(its_sim_decoder *d) {
     its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     its_sim_has(d, ITS_MOD_NOFTZ);
+    its_sim_tick_class(d, ITS_MODCLASS_VEC);
     its_sim_take_address(d, &op, its_sim_operand(d, next));
-    op.b = its_sim_source(d, its_sim_operand(d, next + 1), type);
+    take_atomic_data(d, &op, next ? its_sim_operand(d, 0) : NULL, its_sim_operand(d, next + 1), type);
     if (operation == ITS_ATOM_CAS) op.c = its_sim_source(d, its_sim_operand(d, next + 2), type);
-    if (next && its_sim_operand(d, 0)->kind != ITS_OPND_SINK) op.dst = its_sim_target(d, its_sim_operand(d, 0), type);
     op.mode = (uint16_t)operation;
     op.type = (uint8_t)type;
     op.size = op.reg_size = (uint8_t)its_type_size(type);
-    op.vec = 1;
+    if (op.vec > 1 && (!its_sim_is_float(type) || op.vec * op.size > 16)) its_sim_refuse_form(d);
     append(d, &op, ITS_SIM_ACT_ATOM);
 }
 

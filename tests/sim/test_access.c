@@ -187,6 +187,26 @@ static void test_atomics(void **state) {
     kit_close(&k);
 }
 
+/* Vectors are updated element by element. */
+static void test_vector_atomics(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k,
+             ".visible .entry f(.param .u64 out)\n{\n" REGISTERS
+             "ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; cvt.rn.f32.u32 %f1, %r0; mov.f32 %f2, 0f3F800000;\n"
+             "atom.global.v4.f32.add {%f3, _, _, %f4}, [%rd0], {%f1, %f2, %f1, %f2}; st.global.f32 [%rd0+32], %f4;\n"
+             "mov.b32 {%rs1, %rs2}, 0x3c003800; red.global.add.noftz.v2.f16 [%rd0+16], {%rs1, %rs2}; ret;\n}\n");
+    float *out = kit_alloc(&k, 64);
+    kit_run(&k, (kit_launch){"f", 1, 32, 0, {kit_address(out)}});
+    assert_true(out[0] == 496.0f && out[1] == 32.0f && out[2] == 496.0f && out[3] == 32.0f && out[8] == 31.0f);
+    uint32_t halves;
+    memcpy(&halves, &out[4], 4);
+    assert_int_equal(halves, 0x50004c00); /* 32.0 and 16.0 */
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 static void test_wide_values(void **state) {
     (void)state;
     kit k;
@@ -251,8 +271,9 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),  cmocka_unit_test(test_coalescing),  cmocka_unit_test(test_mixed_spaces),
-        cmocka_unit_test(test_atomics), cmocka_unit_test(test_wide_values), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_widths),  cmocka_unit_test(test_coalescing),     cmocka_unit_test(test_mixed_spaces),
+        cmocka_unit_test(test_atomics), cmocka_unit_test(test_vector_atomics), cmocka_unit_test(test_wide_values),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests_name("sim/access", tests, NULL, NULL);
 }

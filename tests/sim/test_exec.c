@@ -34,7 +34,31 @@ static void test_vector_add(void **state) {
     kit_close(&k);
 }
 
+/* Two numbers at a time: the same as one after the other. */
+static void test_pairs(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k, ".visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd<9>; .reg .f32 %f<9>;\n"
+                 "ld.param.u64 %rd1, [p]; ld.global.v2.b64 {%rd2, %rd3}, [%rd1]; ld.global.b64 %rd4, [%rd1+16];\n"
+                 "fma.rn.f32x2 %rd5, %rd2, %rd3, %rd4; add.rz.ftz.f32x2 %rd6, %rd5, %rd2; mul.f32x2 %rd6, %rd6, %rd6;\n"
+                 "sub.f32x2 %rd2, %rd2, %rd3; st.global.v2.b64 [%rd1+32], {%rd5, %rd6}; st.global.b64 [%rd1+48], %rd2; "
+                 "ret;\n}\n");
+    float *m = kit_alloc(&k, 64);
+    static const float in[] = {1.5f, -3.0f, 0.1f, 1e-40f, 7.0f, 1e30f};
+    memcpy(m, in, sizeof(in));
+    kit_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m)}});
+    for (unsigned i = 0; i < 2; i++) {
+        float product = (float)((double)in[i] * in[2 + i] + in[4 + i]); /* exact in double for these */
+        assert_true(m[8 + i] == product);
+        assert_true(m[12 + i] == in[i] - in[2 + i]);
+    }
+    assert_true(m[10] > 74.8f && m[10] < 74.83f && m[11] == __builtin_inff());
+    kit_free(&k, m);
+    kit_close(&k);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add), cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests_name("sim/exec", tests, NULL, NULL);
 }
