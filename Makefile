@@ -49,7 +49,7 @@ build-tests-%: setup-test
 
 # -- running -------------------------------------------------------------------------------------------------------------
 
-demo: setup-run build ## the first example on 2 and on 4 simulated PEs
+demo: setup-run build ## the examples on 2 and on 4 simulated PEs
 	@$(VENV)/python tools/demo.py
 
 # -- testing -------------------------------------------------------------------------------------------------------------

@@ -31,19 +31,33 @@ def check_shift(output: str, n: int) -> str:
     return "received " + ", ".join(f"{got[pe]}" for pe in range(n))
 
 
+def check_gemm(output: str, n: int) -> str:
+    """Every PE has compared its part of the product with NumPy's."""
+    line = r"^\[pe (\d+)\] .*: equal to NumPy's, largest difference ([\d.e+-]+)$"
+    got = {int(pe): float(difference) for pe, difference in re.findall(line, output, re.M)}
+    if set(got) != set(range(n)):
+        raise CheckError(f"expected a comparison by each of {n} PEs, got {sorted(got)}")
+    return f"{n} parts of the product are NumPy's, largest difference {max(got.values()):g}"
+
+
 @dataclass
 class Case:
-    script: str
     n: int
+    script: str
     check: Callable[[str, int], str]
+    arguments: tuple[str, ...] = ()
 
     def command(self) -> list[str]:
-        return ["run", "--sim", "-n", str(self.n), f"examples/{self.script}"]
+        return ["run", "--sim", "-n", str(self.n), f"examples/{self.script}", *self.arguments]
 
 
+SHIFT = "01-simple-shift/simple-shift.py"
+GEMM = "02-allgather-gemm/ag-gemm.py"
 CASES = [
-    Case("01-simple-shift/simple-shift.py", 2, check_shift),
-    Case("01-simple-shift/simple-shift.py", 4, check_shift),
+    Case(2, SHIFT, check_shift),
+    Case(4, SHIFT, check_shift),
+    Case(2, GEMM, check_gemm, ("--case", "check")),
+    Case(4, GEMM, check_gemm, ("--case", "check")),
 ]
 
 
