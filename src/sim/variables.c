@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "ptx/module.h"
+#include "base/intern.h"
 #include "sim/program.h"
 
 #define GAP 64u /* bytes between variables, so that running over the end of one is noticed */
@@ -50,7 +51,9 @@ static void place(layout *l, const its_var *var) {
     bool dynamic = space == ITS_SPACE_SHARED && symbol->size == 0;
     symbol->pass = NULL;
     if (!(symbol->flags & ITS_SYM_DEFINED) && !dynamic) return;
-    its_sim_variable variable = {.name = symbol->name,
+    /* The module's context, and its names with it, may go before the program. */
+    its_name name = its_intern_raise(l->program->ctx, symbol->name->text, symbol->name->size);
+    its_sim_variable variable = {.name = name,
                                  .space = (uint8_t)space,
                                  .dynamic = dynamic,
                                  .size = symbol->size,
