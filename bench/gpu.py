@@ -60,9 +60,9 @@ def product(
         if MODE == BY_HAND:
             wait_by_hand(ready, value)
         if MODE == REGION:
-            intarsia.call(device.wait_plain, [ready, value], sync=False)
+            intarsia.call(device.wait_plain, [ready, value.to(tl.int64)], sync=False)
         if MODE == NVSHMEM:
-            intarsia.call(device.wait_nvshmem, [ready, value], sync=False)
+            intarsia.call(device.wait_nvshmem, [ready, value.to(tl.int64)], sync=False)
         sum = tl.zeros((BM, BN), tl.float32)
         for k in range(steps):
             sum = tl.dot(ad.load([row, k * BK]), bd.load([column, k * BK]).T, sum)

@@ -1,8 +1,10 @@
 /*
  * NVSHMEM's device functions, forced out of NVSHMEM's own headers: there they are inline, and nothing but a use gives them
- * a body. What follows this text in the source that is compiled is a list, KEEP(nvshmem_int_p) and so on, and an END.
+ * a body. What follows this text in the source that is compiled is BEGIN(nvshmem_int_p), then for each function of a list
+ * KEEP(nvshmem_int_p), and END.
  *
- * Several modules of this kind may be linked into one: what they share is weak.
+ * Several modules of this kind may be linked into one: the functions are weak there, and the one here is named after the
+ * first of its list.
  *
  * NVRTC has no standard library; these are the traits that the headers take from it.
  */
@@ -37,13 +39,13 @@ INTARSIA_INTEGRAL(unsigned long long, true)
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
+#define BEGIN(FIRST)                                                                  \
+    extern "C" __device__ const void *intarsia_keep_from_##FIRST(int which) { \
+        switch (which) {
 #define KEEP(NAME) \
     case __LINE__: return (const void *)&NAME;
-#define END     \
-    default:    \
+#define END       \
+    default:      \
         return 0; \
-        }       \
+        }         \
         }
-
-extern "C" __device__ __attribute__((weak)) const void *intarsia_keep(int which) {
-    switch (which) {

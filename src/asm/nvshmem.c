@@ -159,7 +159,7 @@ static void put_p2p(its_buffer *out, const char *text) {
         if (transfer)
             its_buffer_printf(out, ".func%.*s{\n\ttrap;\n\tret;\n}", (int)(end - at - 13), at + 13);
         else if (is_state)
-            its_buffer_printf(out, ".visible .const%.*s;", (int)(end - at - 14), at + 14);
+            its_buffer_printf(out, ".weak .const%.*s;", (int)(end - at - 14), at + 14);
         else
             its_buffer_put(out, at, (size_t)(end - at + 1));
         text = end + 1;
@@ -208,6 +208,7 @@ static its_status compile(provider *p, const char *const *names, size_t count) {
     if (!head) return its_fail(p->ctx, ITS_ERR_ABSENT, NULL, "this build of Intarsia has no device/gpu/nvshmem.cu");
     p->text.size = 0;
     its_buffer_put(&p->text, head->text, head->size);
+    its_buffer_printf(&p->text, "BEGIN(%s)\n", names[0]);
     for (size_t i = 0; i < count; i++) its_buffer_printf(&p->text, "KEEP(%s)\n", names[i]);
     its_buffer_text(&p->text, "END\n");
     its_buffer_char(&p->text, 0);
