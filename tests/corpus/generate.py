@@ -198,7 +198,7 @@ def make(job: Job) -> tuple[str, dict[str, Any]]:
         entries = {c.name: c for c in cases.load([Path(job.source)])}
         return cases.compile_ptx(entries[job.name], job.target)
     if job.producer == "hand":
-        return Path(job.source).read_text(), {}
+        return Path(job.source).read_bytes().decode(), {}
     return make_cuda(job), {}
 
 
@@ -208,7 +208,7 @@ def make_file(job: Job, out: Path) -> tuple[dict[str, Any], float]:
     ptx, facts = make(job)
     path = out / job.file
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(ptx)
+    path.write_bytes(ptx.encode())
     return facts, time.monotonic() - started
 
 

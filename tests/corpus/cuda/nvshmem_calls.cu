@@ -1,6 +1,11 @@
 // corpus: nvcc; sm_80 sm_90a; -std=c++17 -rdc=true
 // corpus lineinfo: nvcc; sm_90a; -std=c++17 -rdc=true -lineinfo
+// corpus: nvrtc; sm_80 sm_90a; -std=c++17 -rdc=true -default-device
 // Device functions with NVSHMEM's own headers: the inlined fast paths and the externs of the slow ones.
+#ifdef __CUDACC_RTC__ // whose std:: has no traits
+#include <cuda/std/type_traits>
+namespace std { using namespace cuda::std; }
+#endif
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
