@@ -4,8 +4,8 @@
  */
 #include <inttypes.h>
 
-#include "ptx/module.h"
 #include "base/intern.h"
+#include "ptx/module.h"
 #include "sim/program.h"
 
 #define GAP 64u /* bytes between variables, so that running over the end of one is noticed */
@@ -53,11 +53,8 @@ static void place(layout *l, const its_var *var) {
     if (!(symbol->flags & ITS_SYM_DEFINED) && !dynamic) return;
     /* The module's context, and its names with it, may go before the program. */
     its_name name = its_intern_raise(l->program->ctx, symbol->name->text, symbol->name->size);
-    its_sim_variable variable = {.name = name,
-                                 .space = (uint8_t)space,
-                                 .dynamic = dynamic,
-                                 .size = symbol->size,
-                                 .align = align_of(symbol)};
+    its_sim_variable variable = {
+        .name = name, .space = (uint8_t)space, .dynamic = dynamic, .size = symbol->size, .align = align_of(symbol)};
     if (symbol->size > LARGEST || l->data > LARGEST || l->shared > LARGEST) {
         its_diag_begin(l->program->ctx, ITS_ERROR, its_symbol_place(symbol), "'%s' is larger than memory can be",
                        symbol->name->text);
