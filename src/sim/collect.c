@@ -5,6 +5,7 @@
  * different groups; then the fragment is taken apart. A group that is complete in one fragment does the operation at
  * once; otherwise its lanes wait as fragments of their own, and are joined when the last of them comes.
  */
+#include "sim/alu_float.h"
 #include "sim/exec.h"
 #include "sim/modes.h"
 
@@ -234,11 +235,21 @@ static uint32_t redux(unsigned mode, bool is_signed, uint32_t a, uint32_t b) {
     }
 }
 
+/* op->imm is a mode of min and max, and whether absolute values are taken. */
+static uint32_t redux_f32(const its_sim_op *op, uint32_t a, uint32_t b) {
+    uint32_t kept = op->imm & ITS_REDUX_ABS ? 0x7fffffffu : 0xffffffffu;
+    return bits_f32(min_max_f32(f32_bits(a & kept), f32_bits(b & kept), (unsigned)op->imm & ~(unsigned)ITS_REDUX_ABS));
+}
+
 static void reduce(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     const u32 *a = (const u32 *)(const void *)(x->regs + op->a);
     uint32_t left = mask, result = a[__builtin_ctz(left)];
-    for (left &= left - 1; left; left &= left - 1)
-        result = redux(op->mode, op->flags & ITS_SIM_SIGNED, result, a[__builtin_ctz(left)]);
+    if (op->type == ITS_TYPE_F32) result = redux_f32(op, result, result);
+    for (left &= left - 1; left; left &= left - 1) {
+        uint32_t next = a[__builtin_ctz(left)];
+        result = op->type == ITS_TYPE_F32 ? redux_f32(op, result, next)
+                                          : redux(op->mode, op->flags & ITS_SIM_SIGNED, result, next);
+    }
     set_all(x->regs + op->dst, mask, result);
 }
 

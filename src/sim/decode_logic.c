@@ -71,12 +71,27 @@ static void permute(its_sim_decoder *d) {
     three_words(d, mode ? H(PRMT_MODE) : H(PRMT))->mode = (uint16_t)mode;
 }
 
+/* lop3, and lop3.or d|p, ..., q: p says whether any bit of the result is set, or q. */
 static void lookup(its_sim_decoder *d) {
     its_mod combine = its_sim_first(d, ITS_MODCLASS_OPERATION);
     its_sim_type(d, 0);
     const its_operand *table = its_sim_operand(d, 4);
-    if (combine != ITS_MOD_UNKNOWN || table->kind != ITS_OPND_INT || table->bits > 255) its_sim_refuse_form(d);
-    three_words(d, H(LOP3))->mode = (uint16_t)table->bits;
+    if (table->kind != ITS_OPND_INT || table->bits > 255) its_sim_refuse_form(d);
+    if (combine == ITS_MOD_UNKNOWN) {
+        three_words(d, H(LOP3))->mode = (uint16_t)table->bits;
+        return;
+    }
+    if (combine != ITS_MOD_AND && combine != ITS_MOD_OR) its_sim_refuse_form(d);
+    uint32_t word[3], dst, p;
+    bool inverted;
+    for (unsigned i = 0; i < 3; i++) word[i] = its_sim_source(d, its_sim_operand(d, i + 1), ITS_TYPE_B32);
+    uint32_t q = its_sim_predicate(d, its_sim_operand(d, 5), &inverted), any = its_sim_temp(d, 0);
+    its_sim_pair(d, its_sim_operand(d, 0), ITS_TYPE_B32, ITS_TYPE_PRED, &dst, &p);
+    if (dst == ITS_SIM_NOWHERE) dst = its_sim_temp(d, 4);
+    its_sim_emit3(d, H(LOP3), dst, 4, word[0], word[1], word[2])->mode = (uint16_t)table->bits;
+    if (p == ITS_SIM_NOWHERE) return;
+    its_sim_emit2(d, H(EQ_32), any, 0, dst, its_sim_const_bits(d, 0, 4))->mode = 1;
+    its_sim_emit2(d, combine == ITS_MOD_AND ? H(PRED_AND) : H(PRED_OR), p, 0, any, q)->mode = inverted ? 2 : 0;
 }
 
 /* -- selection ----------------------------------------------------------------------------------------------------- */

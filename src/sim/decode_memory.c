@@ -69,14 +69,28 @@ static void take_order(its_sim_decoder *d, its_sim_op *op) {
 
 /* -- ld, st -------------------------------------------------------------------------------------------------------- */
 
+/* A register declared as a vector, named as a whole. */
+static bool is_vector_register(const its_operand *operand) {
+    return operand->kind == ITS_OPND_REG && operand->symbol->vec > 1 && !operand->suffix;
+}
+
+/* Where element `index` of the data is; its register's size in `*size`. */
+static uint32_t take_element(its_sim_decoder *d, const its_operand *operand, unsigned index, its_type type, bool store,
+                             uint32_t *size) {
+    *size = its_sim_reg_size(type);
+    if (is_vector_register(operand)) {
+        *size = its_sim_reg_size((its_type)operand->symbol->type);
+        return its_sim_register(d, operand->symbol) + index * *size * 32;
+    }
+    const its_operand *element = operand->kind == ITS_OPND_VEC ? &operand->list[index] : operand;
+    if (store) return its_sim_wide_source(d, element, type, size);
+    return element->kind == ITS_OPND_SINK ? ITS_SIM_NOWHERE : its_sim_wide_target(d, element, type, size);
+}
+
 /* What is loaded into or stored from: one register or a vector; the place of each goes to op->list. */
 static void take_data(its_sim_decoder *d, its_sim_op *op, const its_operand *operand, its_type type, bool store) {
-    const its_operand *element = operand;
-    uint32_t count = 1, size = 0;
-    if (operand->kind == ITS_OPND_VEC) {
-        element = operand->list;
-        count = operand->count;
-    }
+    uint32_t count = operand->kind == ITS_OPND_VEC ? operand->count : 1, size = 0;
+    if (is_vector_register(operand)) count = operand->symbol->vec;
     if (count != d->m->vec) {
         its_sim_refuse(d, NULL, "'%s' has %u elements but is given %u registers", d->insn->name->text,
                        (unsigned)d->m->vec, (unsigned)count);
@@ -84,16 +98,15 @@ static void take_data(its_sim_decoder *d, its_sim_op *op, const its_operand *ope
     }
     op->list = (uint32_t)d->program->lists.count;
     for (uint32_t i = 0; i < count; i++) {
-        bool sink = element[i].kind == ITS_OPND_SINK, literal = element[i].kind != ITS_OPND_REG;
-        uint32_t at = ITS_SIM_NOWHERE, this_size = its_sim_reg_size(type);
-        if (!sink && store) at = its_sim_wide_source(d, &element[i], type, &this_size);
-        if (!sink && !store) at = its_sim_wide_target(d, &element[i], type, &this_size);
-        if (sink && store) its_sim_refuse_form(d);
+        uint32_t this_size, at = take_element(d, operand, i, type, store, &this_size);
         if (this_size < its_sim_reg_size(type))
             its_sim_refuse(d, NULL, "'%s' needs registers of %u bits", d->insn->name->text,
                            (unsigned)its_type_size(type) * 8);
-        if (size && this_size != size && !sink && !literal) its_sim_refuse_form(d);
-        if (!sink && !(literal && size)) size = this_size;
+        if (at != ITS_SIM_NOWHERE) {
+            if (size && this_size != size)
+                its_sim_refuse(d, NULL, "'%s' is given registers of several sizes", d->insn->name->text);
+            size = this_size;
+        }
         ITS_PUSH(d->arena, &d->program->lists, at);
     }
     op->vec = (uint8_t)count;

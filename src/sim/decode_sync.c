@@ -160,7 +160,13 @@ static void reduce(its_sim_decoder *d) {
         its_sim_refuse_form(d);
         break;
     }
-    if (!its_sim_has(d, ITS_MOD_SYNC) || its_sim_is_float(type)) its_sim_refuse_form(d);
+    if (!its_sim_has(d, ITS_MOD_SYNC)) its_sim_refuse_form(d);
+    unsigned real = mode == ITS_REDUX_MAX ? ITS_MAX_OF : 0;
+    if (its_sim_is_float(type)) {
+        if (type != ITS_TYPE_F32 || (mode != ITS_REDUX_MIN && mode != ITS_REDUX_MAX)) its_sim_refuse_form(d);
+        if (its_sim_has(d, ITS_MOD_PROPAGATE_NAN)) real |= ITS_MIN_MAX_NAN;
+        if (its_sim_has(d, ITS_MOD_ABS)) real |= ITS_REDUX_ABS;
+    }
     uint32_t a = its_sim_source(d, its_sim_operand(d, 1), type), members = word(d, 2);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), type);
     its_sim_op *op = its_sim_emit_act(d, ITS_SIM_ACT_REDUX);
@@ -168,6 +174,8 @@ static void reduce(its_sim_decoder *d) {
     op->a = a;
     op->e = members;
     op->mode = (uint16_t)mode;
+    op->type = (uint8_t)type;
+    op->imm = real;
     if (its_sim_is_signed(type)) op->flags |= ITS_SIM_SIGNED;
 }
 

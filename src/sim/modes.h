@@ -68,7 +68,8 @@ enum { /* REDUX */
        ITS_REDUX_MAX,
        ITS_REDUX_AND,
        ITS_REDUX_OR,
-       ITS_REDUX_XOR
+       ITS_REDUX_XOR,
+       ITS_REDUX_ABS = 1 << 8 /* in op->imm, of floating-point reductions, with the bits of min and max */
 };
 
 #endif

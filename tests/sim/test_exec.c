@@ -58,7 +58,30 @@ static void test_pairs(void **state) {
     kit_close(&k);
 }
 
+/* Registers declared as vectors, their components, and lop3 with a predicate. */
+static void test_vector_registers(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k,
+             ".visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd; .reg .v4 .b32 v; .reg .b32 %r<4>; .reg .pred %p<4>;\n"
+             "ld.param.u64 %rd, [p]; ld.global.v4.b32 v, [%rd]; add.u32 v.x, v.y, v.w; mov.b32 v.b, 7; "
+             "st.global.v4.b32 [%rd+16], v;\n"
+             "setp.eq.u32 %p1, v.x, 0; lop3.or.b32 %r1|%p2, v.x, v.y, v.z, 0x80, %p1; lop3.and.b32 _|%p3, v.x, v.x, "
+             "v.x, 0xff, !%p1;\n"
+             "selp.u32 %r2, 1, 0, %p2; selp.u32 %r3, 2, 0, %p3; add.u32 %r2, %r2, %r3; st.global.v2.b32 [%rd+32], "
+             "{%r1, %r2}; ret;\n}\n");
+    uint32_t *m = kit_alloc(&k, 64);
+    static const uint32_t in[] = {1, 6, 3, 8}, expected[] = {14, 6, 7, 8, 14 & 6 & 7, 3};
+    memcpy(m, in, sizeof(in));
+    kit_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m)}});
+    assert_memory_equal(m + 4, expected, sizeof(expected));
+    kit_free(&k, m);
+    kit_close(&k);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add), cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add), cmocka_unit_test(test_pairs),
+                                       cmocka_unit_test(test_vector_registers)};
     return cmocka_run_group_tests_name("sim/exec", tests, NULL, NULL);
 }

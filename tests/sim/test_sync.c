@@ -197,6 +197,24 @@ static void test_warp_barrier_in_branches(void **state) {
     kit_close(&k);
 }
 
+/* Minimum and maximum of single precision, with NaN in one lane. */
+static void test_float_reductions(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".reg .f32 %f<8>; cvt.rn.f32.u32 %f1, %r0; sub.f32 %f1, %f1, 0f41A00000;\n"
+                        "setp.eq.u32 %p1, %r0, 9; @%p1 mov.f32 %f1, 0f7FC00000;\n"
+                        "redux.sync.min.f32 %f2, %f1, -1; redux.sync.max.abs.f32 %f3, %f1, -1;\n"
+                        "redux.sync.max.NaN.f32 %f4, %f1, -1; add.f32 %f2, %f2, %f3; mov.b32 %r5, %f4;\n"
+                        "setp.ne.u32 %p2, %r5, 0x7fffffff; @%p2 mov.f32 %f2, 0f00000000; cvt.rzi.s32.f32 %r6, %f2;\n"
+                        "add.s32 %r6, %r6, 5; st.global.u32 [%rd1], %r6; ret;\n",
+                        32);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], 5); /* -20 + 20 + 5 */
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 /* The last warp has 8 lanes; a full mask means those that exist. */
 static void test_partial_warp(void **state) {
     (void)state;
@@ -225,6 +243,7 @@ int main(void) {
         cmocka_unit_test(test_sync_waits),
         cmocka_unit_test(test_warp_barrier_in_branches),
         cmocka_unit_test(test_partial_warp),
+        cmocka_unit_test(test_float_reductions),
     };
     return cmocka_run_group_tests_name("sim/sync", tests, NULL, NULL);
 }
