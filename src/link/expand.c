@@ -195,16 +195,26 @@ static its_symbol *map_label(its_expander *x, its_symbol *symbol) {
     its_frame *frame = x->frame;
     its_symbol **slot = &frame->labels[symbol->id];
     if (*slot) return *slot;
-    *slot = site_symbol(x, frame, symbol, local_name(x, frame, symbol->name, frame->func->label_alias[symbol->id]));
+    bool named = x->rename_all && x->linker->has_debug; /* debug sections name labels */
+    its_name name = symbol->name;
+    if (!named) name = local_name(x, frame, name, frame->func->label_alias[symbol->id]);
+    *slot = site_symbol(x, frame, symbol, name);
     (*slot)->id = x->n_labels++;
     return *slot;
+}
+
+/* Names that machine code has as well: variables that are one object per function. */
+static bool is_static(const its_symbol *symbol) {
+    return symbol->kind == ITS_SYM_VAR && symbol->space != ITS_SPACE_PARAM && symbol->space != ITS_SPACE_LOCAL;
 }
 
 static its_symbol *map_var(its_expander *x, its_symbol *symbol) {
     its_frame *frame = x->frame;
     its_symbol **slot = &frame->vars[symbol->id];
-    if (!*slot)
-        *slot = site_symbol(x, frame, symbol, local_name(x, frame, symbol->name, frame->func->var_alias[symbol->id]));
+    its_name name = symbol->name;
+    if (*slot) return *slot;
+    if (!x->rename_all || !is_static(symbol)) name = local_name(x, frame, name, frame->func->var_alias[symbol->id]);
+    *slot = site_symbol(x, frame, symbol, name);
     return *slot;
 }
 

@@ -147,6 +147,8 @@ bool its_link_inline(its_linker *linker) {
  */
 bool its_link_rename(its_linker *linker) {
     its_names_take(linker);
+    for (const its_node *node = linker->out->first; node; node = node->next)
+        linker->has_debug |= node->kind == ITS_NODE_SECTION;
     for (size_t i = 0; i < linker->funcs.count; i++) {
         its_link_func *func = linker->funcs.items[i];
         func->queued = func->is_new = true;

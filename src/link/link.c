@@ -28,6 +28,13 @@ static const link_pass passes[] = {
     {"report", its_link_report, false},
 };
 
+/* For a test of the renaming: every local name is changed, and nothing else. */
+static const link_pass renaming[] = {
+    {"target", its_link_target, false}, {"resolve", its_link_resolve, false}, {"merge", its_link_merge, false},
+    {"plan", its_link_plan, false},     {"rename", its_link_rename, true},    {"strip", its_link_strip, true},
+    {"report", its_link_report, false},
+};
+
 struct its_linked {
     its_module *module; /* in whose arena this lies */
     its_report report;
@@ -54,10 +61,10 @@ static bool verify(its_linker *linker, const link_pass *pass) {
 }
 #endif
 
-static bool run_passes(its_linker *linker) {
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        if (!passes[i].run(linker)) return false;
-        if (passes[i].whole && !verify(linker, &passes[i])) return false;
+static bool run_passes(its_linker *linker, const link_pass *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!list[i].run(linker)) return false;
+        if (list[i].whole && !verify(linker, &list[i])) return false;
     }
     return true;
 }
@@ -66,6 +73,8 @@ static bool run_passes(its_linker *linker) {
 
 typedef struct link_job {
     its_linker linker;
+    const link_pass *passes;
+    size_t n_passes;
     its_linked *linked;
 } link_job;
 
@@ -105,7 +114,7 @@ static its_status link_body(void *user) {
     job->linked->module = linker->out;
     linker->report = &job->linked->report;
     gather_sources(linker);
-    return run_passes(linker) ? ITS_OK : ITS_ERR_INPUT;
+    return run_passes(linker, job->passes, job->n_passes) ? ITS_OK : ITS_ERR_INPUT;
 }
 
 /* A module may be given twice, but not as two things; all of them share a context. */
@@ -129,11 +138,12 @@ static its_status check_input(its_context *ctx, const its_link_input *input) {
                     "the modules to link belong to different contexts");
 }
 
-its_status its_link(its_context *ctx, const its_link_input *input, its_linked **linked) {
+static its_status run(its_context *ctx, const its_link_input *input, const link_pass *list, size_t count,
+                      its_linked **linked) {
     *linked = NULL;
     its_status status = check_input(ctx, input);
     if (status != ITS_OK) return status;
-    link_job job = {.linker = {.ctx = ctx, .input = input}};
+    link_job job = {.linker = {.ctx = ctx, .input = input}, .passes = list, .n_passes = count};
     its_arena_init(&job.linker.scratch, ctx);
     status = its_protect(ctx, link_body, &job);
     its_arena_free(&job.linker.scratch);
@@ -142,6 +152,15 @@ its_status its_link(its_context *ctx, const its_link_input *input, its_linked **
     else
         its_module_free(job.linker.out);
     return status;
+}
+
+its_status its_link(its_context *ctx, const its_link_input *input, its_linked **linked) {
+    return run(ctx, input, passes, sizeof passes / sizeof *passes, linked);
+}
+
+its_status its_link_renamed(its_context *ctx, its_module *module, its_linked **linked) {
+    its_link_input input = {.main = module, .options = {.no_inline = true, .keep_externs = true}};
+    return run(ctx, &input, renaming, sizeof renaming / sizeof *renaming, linked);
 }
 
 its_module *its_linked_module(its_linked *linked) {

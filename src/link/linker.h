@@ -152,6 +152,7 @@ typedef struct its_linker {
     its_lines *lines;
     const char *marker;          /* names.c: a text that no name of the inputs holds */
     its_map taken, taken_ranges; /* names.c: names a function's own locals must not have */
+    bool has_debug;              /* link.c, for renaming: the module has debug sections */
     uint64_t growth;             /* instructions that inlining has added */
     uint32_t n_stripped, regions_inlined, calls_inlined;
     ITS_VEC(its_link_kept) kept;
@@ -218,7 +219,10 @@ enum { ITS_INSN_REGION = 1 << 7 }; /* its_node.flags while linking: a call that 
 /* inline.c */
 void its_link_keep(its_linker *linker, const its_link_func *caller, const its_link_call *call, its_kept_reason reason,
                    const char *detail);
-bool its_link_rename(its_linker *linker); /* for tests: every local name is changed, and nothing else */
+bool its_link_rename(its_linker *linker);
+
+/* link.c, for tests: the module with every local name changed, and nothing else. */
+its_status its_link_renamed(its_context *ctx, its_module *module, its_linked **linked);
 
 /* partition.c */
 its_insn *its_map_barrier(its_linker *linker, const its_link_region *region, its_insn *insn); /* NULL: not mapped */

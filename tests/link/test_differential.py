@@ -1,7 +1,7 @@
 """Inlining must not change what a module computes: random modules full of calls, run on the simulator both ways.
 
-The simulator executes calls as the PTX manual defines them. (A GPU is no oracle for the calls: those that ptxas makes mix
-up parameters that one side writes in other pieces than the other reads. The inlined modules compute the same there.)
+The simulator executes calls as the PTX manual defines them. (A GPU is no oracle for the calls: those that ptxas makes
+mix up parameters that one side writes in other pieces than the other reads. The inlined modules are right there.)
 """
 
 from __future__ import annotations
