@@ -117,8 +117,18 @@ static void check_guard(its_verifier *v, const its_insn *insn) {
                      its_type_text((its_type)insn->guard->type));
 }
 
+/* Cache policies are for what goes through the L2: global memory, also as generic. */
+static void check_cache_policy(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    bool single = m->op == ITS_OP_LD || m->op == ITS_OP_ST || m->op == ITS_OP_ATOM || m->op == ITS_OP_RED;
+    if (!single || !its_mnemonic_has(m, ITS_MOD_L2_CACHE_HINT)) return;
+    if (m->space != ITS_SPACE_SHARED && m->space != ITS_SPACE_LOCAL && m->space != ITS_SPACE_PARAM) return;
+    its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX), "%s memory has no L2 cache policy",
+                     its_space_text((its_space)m->space));
+}
+
 /* What a form can't say about loads and stores: parameters that are written or read the wrong way, sizes. */
 static void check_access(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    check_cache_policy(v, insn, m);
     if (m->op != ITS_OP_LD && m->op != ITS_OP_ST) return;
     uint32_t size = its_type_size(its_mnemonic_type(m, 0)) * m->vec;
     if (size > 32 || (size > 16 && its_type_size(its_mnemonic_type(m, 0)) < 4) ||

@@ -248,7 +248,9 @@ bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *
 
 static bool vector_size(its_verifier *v, const its_insn *insn, const its_operand *operand, unsigned count) {
     if (v->quiet) return false;
-    const char *wanted = count == 1 ? "one value" : its_arena_printf(v->scratch, "a vector of %u", count);
+    const char *wanted = count == 1 && operand->kind == ITS_OPND_VEC && operand->count != 1
+                             ? "one value"
+                             : its_arena_printf(v->scratch, "a vector of %u", count);
     return misfit(v, insn, operand, wanted);
 }
 
@@ -334,6 +336,7 @@ bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand 
 
 /* The state space that the instruction names for the operand's address, ITS_SPACE_NONE if any will do. */
 static its_space named_space(const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
+    if (m->op == ITS_OP_MBARRIER) return ITS_SPACE_SHARED;
     unsigned before = 0;
     for (const its_operand *other = insn->ops; other < operand; other++) before += other->kind == ITS_OPND_ADDR;
     if (before == 0) return (its_space)m->space;
@@ -377,12 +380,36 @@ static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic
     return check_decoration(v, insn, base, type, 0);
 }
 
+/* Coordinates of a tensor copy: as many as it has dimensions, five for four rows. */
+static unsigned dimensions(const its_mnemonic *m) {
+    static const uint16_t mods[] = {ITS_MOD_1D, ITS_MOD_2D, ITS_MOD_3D, ITS_MOD_4D, ITS_MOD_5D};
+    if (m->op != ITS_OP_CP) return 0;
+    if (its_mnemonic_has(m, ITS_MOD_TILE_GATHER4) || its_mnemonic_has(m, ITS_MOD_TILE_SCATTER4)) return 5;
+    for (unsigned i = 0; i < sizeof mods / sizeof *mods; i++)
+        if (its_mnemonic_has(m, (its_mod)mods[i])) return i + 1;
+    return 0;
+}
+
+static bool check_coordinates(its_verifier *v, const its_insn *insn, const its_mnemonic *m,
+                              const its_operand *address) {
+    unsigned count = dimensions(m);
+    if (!count) return true;
+    if (address->count < 2)
+        return its_verify_error(v, &insn->node, address->pos, "this address lacks its %u coordinates", count);
+    const its_operand *vector = &address->list[1];
+    unsigned have = its_operand_width(vector);
+    if (have == count) return true;
+    return its_verify_error(v, &insn->node, vector->pos, "%u coordinate%s given, '%s' takes %u", have,
+                            have == 1 ? "" : "s", insn->name->text, count);
+}
+
 static bool check_address(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
                           bool coordinates) {
     if (operand->kind != ITS_OPND_ADDR) return misfit(v, insn, operand, "an address '[...]'");
     if (operand->count > 1 && !coordinates)
         return its_verify_error(v, &insn->node, operand->list[1].pos, "'%s' takes no coordinates in this address",
                                 insn->name->text);
+    if (coordinates && !check_coordinates(v, insn, m, operand)) return false;
     const its_operand *base = &operand->list[0];
     its_space space = named_space(insn, m, operand);
     if (base->kind == ITS_OPND_REG) return check_base(v, insn, m, base, space);
@@ -456,7 +483,7 @@ its_count_range its_form_counts(const its_mnemonic *m, const char *operands) {
         if (is_absent(m, &w)) continue;
         optional |= w.optional;
         range.most++;
-        if (!optional) range.least++;
+        if (!optional || *w.shapes == 'h') range.least++;
     }
     return range;
 }
@@ -513,6 +540,8 @@ static bool check_braces(its_verifier *v, const its_insn *insn, const its_mnemon
         count = (unsigned)(size - '0');
     }
     if (!count) return true;
+    bool braces = size == 'x' || (size >= 'A' && size <= 'D');
+    if (braces && operand->kind != ITS_OPND_VEC && !is_vector(operand)) return vector_size(v, insn, operand, count);
     return its_verify_vector(v, insn, operand, type, count, flags);
 }
 
@@ -585,7 +614,12 @@ static bool check_one(its_verifier *v, const its_insn *insn, const its_mnemonic 
 bool its_verify_operands(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *operands) {
     bool ok = true;
     wanted w;
-    for (uint16_t i = 0; i < insn->node.count && (operands = read_wanted(operands, &w)) && !is_rest(&w);)
-        if (!is_absent(m, &w)) ok &= check_one(v, insn, m, &insn->ops[i++], &w);
+    unsigned missing = its_form_counts(m, operands).most - insn->node.count;
+    for (uint16_t i = 0; i < insn->node.count && (operands = read_wanted(operands, &w)) && !is_rest(&w);) {
+        if (is_absent(m, &w)) continue;
+        if (w.optional && missing == 1 && its_mnemonic_has(m, ITS_MOD_L2_CACHE_HINT) && i + 1 == insn->node.count)
+            continue; /* what is there is the cache policy behind it */
+        ok &= check_one(v, insn, m, &insn->ops[i++], &w);
+    }
     return ok;
 }
