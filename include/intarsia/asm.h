@@ -18,7 +18,7 @@ typedef struct its_asm_options {
     const char *arch;           /* "sm_90a"; NULL: the module's own target */
     const char *const *options; /* given to ptxas (and, behind -Xptxas=, to nvJitLink) as they are */
     uint32_t n_options;
-    bool line_info;             /* keep line tables */
+    bool line_info; /* keep line tables */
 } its_asm_options;
 
 /* What a kernel or function came to. */

@@ -17,9 +17,9 @@ extern "C" {
 
 typedef struct its_cuda_options {
     uint32_t pe, n_pes;
-    int32_t device;          /* the GPU's number; PEs may share one */
-    const void *unique_id;   /* ITS_UNIQUE_ID_SIZE bytes, the same on all PEs; NULL: one PE makes its own */
-    bool peers_only;         /* every peer must be reached by loads and stores: ITS_TRANSPORT_P2P */
+    int32_t device;        /* the GPU's number; PEs may share one */
+    const void *unique_id; /* ITS_UNIQUE_ID_SIZE bytes, the same on all PEs; NULL: one PE makes its own */
+    bool peers_only;       /* every peer must be reached by loads and stores: ITS_TRANSPORT_P2P */
 } its_cuda_options;
 
 /*

@@ -22,7 +22,7 @@ uint32_t its_asm_cuda_of_arch(uint32_t number) {
     static const struct {
         uint32_t number, cuda;
     } known[] = {
-        {80, 110}, {86, 111}, {87, 114}, {88, 130}, {89, 118}, {90, 118},
+        {80, 110},  {86, 111},  {87, 114},  {88, 130},  {89, 118},  {90, 118},
         {100, 128}, {101, 128}, {103, 129}, {110, 130}, {120, 128}, {121, 129},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -76,7 +76,7 @@ static void read_line(reader *r, const char *line, const char **current) {
         f->stack = number_before(line, "bytes stack frame");
         f->spill_stores = number_before(line, "bytes spill stores");
         f->spill_loads = number_before(line, "bytes spill loads");
-    } else if (*current && (at = strstr(line, ": Used "))) {
+    } else if (*current && (at = strstr(line, ": Used ")) && strstr(at, "registers")) {
         its_asm_func *f = func_called(r, *current);
         f->registers = (uint32_t)number_before(line, "registers");
         f->barriers = (uint32_t)number_before(line, "barriers");

@@ -64,8 +64,7 @@ static its_status link_all(void *user) {
     if (j->api.nvJitLinkGetLinkedCubin(j->handle, cubin) != 0) return refused(j);
     job->result.cubin = cubin;
     job->result.cubin_size = size;
-    its_asm_read_log(job->arena, read_log(j, j->api.nvJitLinkGetInfoLogSize, j->api.nvJitLinkGetInfoLog),
-                     &job->result);
+    its_asm_read_log(job->arena, read_log(j, j->api.nvJitLinkGetInfoLogSize, j->api.nvJitLinkGetInfoLog), &job->result);
     return ITS_OK;
 }
 

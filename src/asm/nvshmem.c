@@ -2,17 +2,16 @@
  * NVSHMEM's device functions as modules that the linker can inline.
  *
  * A device file may declare what it calls and nothing else, which compiles in no time. The bodies come from here: from
- * NVSHMEM's own headers, compiled by NVRTC once for each version and architecture (seconds, then cached). In them the way
- * to a peer that is reached by loads and stores is inline; the way through a network stays a call of a function
+ * NVSHMEM's own headers, compiled by NVRTC once for each version and architecture (seconds, then cached). In them the
+ * way to a peer that is reached by loads and stores is inline; the way through a network stays a call of a function
  * `nvshmemi_transfer_...`, which only NVSHMEM's device library has.
  *
  * Two things are mended in the text that comes out:
  *
- *     names    NVRTC's uint64_t is unsigned long long (`y`), the library's is unsigned long (`m`), and the mangled names
- *              differ with it. The types of parameters are the library's in what we call; template arguments are real
- *              types, of which the library has both.
- *     p2p      without transports each `nvshmemi_transfer_...` becomes a trap, and the device state is defined here: no
- *              extern is left, and ptxas assembles the whole kernel.
+ *     names    NVRTC's uint64_t is unsigned long long (`y`), the library's is unsigned long (`m`), and the mangled
+ * names differ with it. The types of parameters are the library's in what we call; template arguments are real types,
+ * of which the library has both. p2p      without transports each `nvshmemi_transfer_...` becomes a trap, and the
+ * device state is defined here: no extern is left, and ptxas assembles the whole kernel.
  */
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +75,8 @@ its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, const char *
     files->library = find_archive(arena, dir, arch);
     read_header_version(files, arena);
     if (!files->library)
-        return its_fail(ctx, ITS_ERR_ABSENT, hint, "NVSHMEM's device library (libnvshmem_device.a) is not in '%s'", dir);
+        return its_fail(ctx, ITS_ERR_ABSENT, hint, "NVSHMEM's device library (libnvshmem_device.a) is not in '%s'",
+                        dir);
     if (!its_file_is_regular(its_path_join(arena, files->include, "nvshmem.h")))
         return its_fail(ctx, ITS_ERR_ABSENT, hint, "NVSHMEM's headers (nvshmem.h) are not in '%s'", files->include);
     return ITS_OK;
@@ -152,8 +152,8 @@ static void put_p2p(its_buffer *out, const char *text) {
         const char *end = strchr(at, ';');
         if (!end) break;
         its_buffer_put(out, text, (size_t)(at - text));
-        bool transfer = strncmp(at, func, sizeof func - 1) == 0 &&
-                        memmem(at, (size_t)(end - at), "nvshmemi_transfer_", 18) != NULL;
+        bool transfer =
+            strncmp(at, func, sizeof func - 1) == 0 && memmem(at, (size_t)(end - at), "nvshmemi_transfer_", 18) != NULL;
         bool is_state = strncmp(at, state, sizeof state - 1) == 0 &&
                         memmem(at, (size_t)(end - at), "nvshmemi_device_state_d", 23) != NULL;
         if (transfer)

@@ -1,5 +1,6 @@
 /*
- * ptxas, as a process: the module in a file of a private directory, the machine code in another, what it says read back.
+ * ptxas, as a process: the module in a file of a private directory, the machine code in another, what it says read
+ * back.
  *
  * The one that Triton brings along comes first, so that a kernel is assembled by the same program with and without a
  * region. What this ptxas can't know, a newer PTX or architecture, is told before it runs: its own words for it name
@@ -27,8 +28,8 @@ static const char hint[] = "install Triton or a CUDA toolkit, or set INTARSIA_PT
 
 its_status its_asm_find_ptxas(its_context *ctx, its_arena *arena, const char *arch, its_library_search *search) {
     bool blackwell = arch && its_asm_arch_number(arch) >= FIRST_BLACKWELL;
-    its_tool tool = {"ptxas", "ptxas", knobs, "triton/backends/nvidia/bin,nvidia/cu13/bin,nvidia/cuda_nvcc/bin", "bin",
-                     true, hint};
+    its_tool tool = {"ptxas", "ptxas", knobs, "triton/backends/nvidia/bin,nvidia/cu13/bin,nvidia/cuda_nvcc/bin",
+                     "bin",   true,    hint};
     if (blackwell) { /* Triton has a ptxas of its own for these */
         tool.file = "ptxas-blackwell";
         tool.knobs = blackwell_knobs;
@@ -108,9 +109,9 @@ static its_status check_known(its_asm_job *job, const char *path, uint32_t cuda_
 /* -- running it ---------------------------------------------------------------------------------------------------- */
 
 typedef struct place {
-    int parent;     /* descriptor of the directory that ours is in */
-    int dir;        /* of ours */
-    char name[64];  /* of ours */
+    int parent;    /* descriptor of the directory that ours is in */
+    int dir;       /* of ours */
+    char name[64]; /* of ours */
     char *path;
 } place;
 
@@ -154,6 +155,8 @@ static const char *const *arguments(its_asm_job *job, const place *p) {
 static its_status refused(its_asm_job *job, const char *log) {
     const char *at = strstr(log, "error");
     while (at && at > log && at[-1] != '\n') at--;
+    const char *line = at ? strstr(at, "line ") : NULL;
+    if (line && line < strchrnul(at, '\n')) at = line;
     size_t size = at ? strcspn(at, "\n") : strlen(log);
     return its_fail(job->ctx, ITS_ERR_INPUT, "`intarsia check` tells what is wrong with PTX",
                     "ptxas %s refuses the module: %.*s", job->result.version, (int)(size < 2000 ? size : 2000),

@@ -75,7 +75,8 @@ extern const cli_command *const cli_commands[];
 extern const size_t cli_n_commands;
 const cli_command *cli_find_command(const char *name);
 
-extern const cli_command cli_cc, cli_link, cli_inspect, cli_check, cli_fmt, cli_run, cli_sim, cli_doctor, cli_cache, cli_help;
+extern const cli_command cli_cc, cli_link, cli_inspect, cli_check, cli_fmt, cli_run, cli_sim, cli_doctor, cli_cache,
+    cli_help;
 
 /* Reads `argv` into `args` (cleared before) and `operands`; CLI_USAGE with a diagnostic if it can't. */
 int cli_parse(cli_app *app, const cli_command *command, char **argv, void *args, cli_list *operands, bool *help);

@@ -150,6 +150,8 @@ static its_status link_all(cli_linking *l) {
                     .strip_prints = args->strip_prints,
                     .trap_asserts = args->trap_asserts,
                     .budget = (uint32_t)args->budget.value,
+                    .version_major = args->ptx_major,
+                    .version_minor = args->ptx_minor,
                     .deferred = args->deferred.items,
                     .n_deferred = (uint32_t)args->deferred.count},
     };

@@ -13,6 +13,7 @@ typedef struct cli_link_args {
     bool no_inline, strip_prints, trap_asserts, keep_externs;
     cli_number budget;
     const char *barrier_map;
+    uint32_t ptx_major, ptx_minor; /* no option: the newest PTX that the assembler takes; 0: no limit */
 } cli_link_args;
 
 #define CLI_LINK_OPTIONS                                                                                       \

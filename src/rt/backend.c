@@ -4,13 +4,13 @@
 #include "rt/rt.h"
 
 enum { /* CUdevice_attribute */
-    MAX_THREADS = 1,
-    WARP_SIZE = 10,
-    MAX_REGS = 12,
-    MULTIPROCESSORS = 16,
-    COMPUTE_MAJOR = 75,
-    COMPUTE_MINOR = 76,
-    MAX_SHARED_OPTIN = 97,
+       MAX_THREADS = 1,
+       WARP_SIZE = 10,
+       MAX_REGS = 12,
+       MULTIPROCESSORS = 16,
+       COMPUTE_MAJOR = 75,
+       COMPUTE_MINOR = 76,
+       MAX_SHARED_OPTIN = 97,
 };
 
 /* -- one PE -------------------------------------------------------------------------------------------------------- */
@@ -48,7 +48,8 @@ static its_status alloc(its_backend *backend, its_memory kind, size_t size, size
     its_status status = its_gpu_enter(gpu);
     if (status != ITS_OK) return status;
     if (kind == ITS_MEMORY_SYMMETRIC) return its_gpu_symmetric_alloc(gpu, size, align, address);
-    if (align > 256) return its_fail(backend->ctx, ITS_ERR_USAGE, NULL, "device memory is aligned to 256 bytes at most");
+    if (align > 256)
+        return its_fail(backend->ctx, ITS_ERR_USAGE, NULL, "device memory is aligned to 256 bytes at most");
     int error = gpu->cuda.cuMemAlloc_v2(address, size);
     return error ? its_gpu_failed(gpu, error, "allocate %zu bytes of device memory", size) : ITS_OK;
 }
@@ -151,7 +152,8 @@ static void close_backend(its_backend *backend) {
     while (gpu->adopted) its_cuda_forget(backend, gpu->adopted->handle);
     while (gpu->loaded) its_gpu_unload(backend, gpu->loaded);
     its_gpu_leave_world(gpu);
-    for (its_symmetric *item = gpu->symmetric, *next; item; item = next) next = item->next, its_free(backend->ctx, item);
+    for (its_symmetric *item = gpu->symmetric, *next; item; item = next)
+        next = item->next, its_free(backend->ctx, item);
     if (gpu->context) gpu->cuda.cuDevicePrimaryCtxRelease_v2(gpu->device);
     its_library_close(&gpu->cuda_library);
     its_arena_free(&gpu->arena);

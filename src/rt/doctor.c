@@ -27,8 +27,8 @@ typedef struct doctor {
     its_library cuda_library;
     its_nvshmem nvshmem;
     its_library nvshmem_library;
-    uint32_t driver, nvrtc, nvjitlink, ptxas;      /* CUDA versions, 1000 * major + 10 * minor; 0: none */
-    uint32_t nvshmem_host, nvshmem_headers;        /* 10000 * major + 100 * minor + patch */
+    uint32_t driver, nvrtc, nvjitlink, ptxas; /* CUDA versions, 1000 * major + 10 * minor; 0: none */
+    uint32_t nvshmem_host, nvshmem_headers;   /* 10000 * major + 100 * minor + patch */
     int n_gpus;
     uint32_t arch; /* of GPU 0 */
     char *text;
@@ -165,8 +165,10 @@ static void look_for_second_nvshmem(doctor *d) {
         char *dir = its_arena_text(&d->arena, at, size);
         char *other = realpath(its_path_join(&d->arena, dir, "libnvshmem_host.so.3"), NULL);
         if (other && strcmp(other, mine) != 0)
-            problem(d, "there are two NVSHMEM host libraries, '%s' and, on LD_LIBRARY_PATH, '%s'; a program that loads "
-                       "both has two worlds", mine, other);
+            problem(d,
+                    "there are two NVSHMEM host libraries, '%s' and, on LD_LIBRARY_PATH, '%s'; a program that loads "
+                    "both has two worlds",
+                    mine, other);
         free(other);
         at += size + (at[size] == ':');
     }
@@ -180,7 +182,8 @@ static void check_versions(doctor *d) {
         problem(d, "NVRTC %s is of a newer CUDA than the driver, which knows %s: install a newer driver",
                 cuda_version(d, d->nvrtc), cuda_version(d, d->driver));
     if (d->nvjitlink && d->nvrtc > d->nvjitlink)
-        problem(d, "NVRTC %s is newer than nvJitLink %s, which may refuse its PTX: install the nvJitLink of the same CUDA",
+        problem(d,
+                "NVRTC %s is newer than nvJitLink %s, which may refuse its PTX: install the nvJitLink of the same CUDA",
                 cuda_version(d, d->nvrtc), cuda_version(d, d->nvjitlink));
     if (d->nvshmem_host && d->nvshmem_headers && d->nvshmem_host != d->nvshmem_headers)
         problem(d, "NVSHMEM's host library is %s and its headers are %s: they must be of one version",
@@ -214,7 +217,8 @@ static void look_at_peers(doctor *d) {
             int a = 0, b = 0, can = 0;
             if (i == j || d->cuda.cuDeviceGet(&a, i) || d->cuda.cuDeviceGet(&b, j)) continue;
             if (d->cuda.cuDeviceCanAccessPeer(&can, a, b) == 0 && !can)
-                problem(d, "GPU %d can't reach the memory of GPU %d: transport=\"p2p\" will not work between them", i, j);
+                problem(d, "GPU %d can't reach the memory of GPU %d: transport=\"p2p\" will not work between them", i,
+                        j);
         }
     if (d->n_gpus > 1) its_buffer_printf(&d->out, "peer access            %d GPUs looked at, both ways\n", d->n_gpus);
 }
@@ -230,7 +234,8 @@ static bool passes_descriptors(void) {
     } control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
     char byte = 0;
     struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     memcpy(CMSG_DATA(&control.head), &ends[0], sizeof(int));
     if (sendmsg(ends[0], &message, 0) == 1 && recvmsg(ends[1], &message, 0) == 1 && CMSG_FIRSTHDR(&message))
         memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof got);
@@ -245,7 +250,8 @@ static void look_at_sharing(doctor *d) {
     unsigned long long room = statvfs("/dev/shm", &shm) == 0 ? (unsigned long long)shm.f_bavail * shm.f_frsize : 0;
     its_buffer_printf(&d->out, "%-22s %-8s /dev/shm has %llu MiB free\n", "shared memory", "", room >> 20);
     if (room < 64ull << 20)
-        problem(d, "/dev/shm has less than 64 MiB free, which NVSHMEM's processes share: give the container --shm-size");
+        problem(d,
+                "/dev/shm has less than 64 MiB free, which NVSHMEM's processes share: give the container --shm-size");
     int fd = memfd_create("intarsia-doctor", MFD_CLOEXEC);
     if (fd < 0) problem(d, "memory can't be made a file (%s): the simulator can't run", strerror(errno));
     if (fd >= 0) close(fd);

@@ -25,7 +25,8 @@ static its_status load(void *user) {
     int error = job->cuda->cuInit(0);
     if (error == 0) return ITS_OK;
     its_library_close(job->library);
-    return its_fail(job->ctx, ITS_ERR_ABSENT, "nvidia-smi should list a GPU; or run on the simulator: intarsia run --sim",
+    return its_fail(job->ctx, ITS_ERR_ABSENT,
+                    "nvidia-smi should list a GPU; or run on the simulator: intarsia run --sim",
                     "the CUDA driver in '%s' finds no GPU: %s", search.path, error_text(job->cuda, error));
 }
 

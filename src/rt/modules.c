@@ -1,12 +1,13 @@
-/* Modules and kernels on a GPU: from a linked module to machine code, to the driver, and to NVSHMEM if it holds its state. */
+/* Modules and kernels on a GPU: from a linked module to machine code, to the driver, and to NVSHMEM if it holds its
+ * state. */
 #include <stdio.h>
 #include <string.h>
 
 #include "rt/rt.h"
 
 enum {
-    ATTRIBUTE_MAX_THREADS = 0,   /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
-    ATTRIBUTE_SHARED = 1,        /* CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES */
+    ATTRIBUTE_MAX_THREADS = 0,    /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
+    ATTRIBUTE_SHARED = 1,         /* CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES */
     ATTRIBUTE_DYNAMIC_SHARED = 8, /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     ATTRIBUTE_COMPUTE_MAJOR = 75, /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
     ATTRIBUTE_COMPUTE_MINOR = 76

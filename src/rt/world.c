@@ -81,7 +81,8 @@ its_status its_cuda_unique_id(its_context *ctx, void *out) {
 static its_status check_identity(its_gpu *gpu) {
     int pe = gpu->nvshmem.nvshmem_my_pe(), n_pes = gpu->nvshmem.nvshmem_n_pes();
     if (pe == (int)gpu->options.pe && n_pes == (int)gpu->options.n_pes) return ITS_OK;
-    return its_fail(gpu->base.ctx, ITS_ERR_USAGE, "let intarsia.init() come first, or start NVSHMEM with the same ranks",
+    return its_fail(gpu->base.ctx, ITS_ERR_USAGE,
+                    "let intarsia.init() come first, or start NVSHMEM with the same ranks",
                     "NVSHMEM is initialised already, as PE %d of %d, and this process is PE %u of %u", pe, n_pes,
                     gpu->options.pe, gpu->options.n_pes);
 }
@@ -97,8 +98,8 @@ static its_status begin(its_gpu *gpu) {
     init_attributes attributes = {.version = VERSION_OF(init_attributes)};
     attributes.args.version = VERSION_OF(init_args);
     attributes.args.uid.version = VERSION_OF(uid_args);
-    int error = nvshmem->nvshmemx_set_attr_uniqueid_args((int)gpu->options.pe, (int)gpu->options.n_pes, &id,
-                                                         &attributes);
+    int error =
+        nvshmem->nvshmemx_set_attr_uniqueid_args((int)gpu->options.pe, (int)gpu->options.n_pes, &id, &attributes);
     if (!error) error = nvshmem->nvshmemx_hostlib_init_attr(INIT_WITH_UNIQUEID, &attributes);
     if (!error) return ITS_OK;
     return its_fail(gpu->base.ctx, ITS_ERR_IO, "NVSHMEM_DEBUG=INFO makes NVSHMEM say more",
@@ -106,7 +107,8 @@ static its_status begin(its_gpu *gpu) {
                     gpu->options.pe, gpu->options.n_pes, error);
 }
 
-/* Every peer must be reached by loads and stores; asked with memory of our own, since that is what NVSHMEM answers for. */
+/* Every peer must be reached by loads and stores; asked with memory of our own, since that is what NVSHMEM answers for.
+ */
 static its_status check_peers(its_gpu *gpu) {
     void *probe = gpu->nvshmem.nvshmem_align(DEFAULT_ALIGN, DEFAULT_ALIGN);
     int unreached = -1;
@@ -121,8 +123,8 @@ static its_status check_peers(its_gpu *gpu) {
 
 its_status its_gpu_need_world(its_gpu *gpu) {
     if (gpu->world != ITS_WORLD_NONE) return ITS_OK;
-    load_job job = {.ctx = gpu->base.ctx, .nvshmem = &gpu->nvshmem, .library = &gpu->nvshmem_library,
-                    .arena = &gpu->arena};
+    load_job job = {
+        .ctx = gpu->base.ctx, .nvshmem = &gpu->nvshmem, .library = &gpu->nvshmem_library, .arena = &gpu->arena};
     its_status status = its_protect(gpu->base.ctx, load_body, &job);
     if (status != ITS_OK) return status;
     gpu->nvshmem_path = job.path;
@@ -154,14 +156,16 @@ static const char *setting(const char *name, const char *otherwise) {
     return value && *value ? value : otherwise;
 }
 
-/* NVSHMEM's heap grows as it is used, up to a limit, where the driver can map memory piece by piece; else it is fixed. */
+/* NVSHMEM's heap grows as it is used, up to a limit, where the driver can map memory piece by piece; else it is fixed.
+ */
 static its_status full(its_gpu *gpu, size_t size) {
     bool fixed = strcmp(setting("NVSHMEM_DISABLE_CUDA_VMM", "0"), "0") != 0;
     const char *name = fixed ? "NVSHMEM_SYMMETRIC_SIZE" : "NVSHMEM_MAX_MEMORY_PER_GPU";
-    return its_fail(gpu->base.ctx, ITS_ERR_NOMEM, fixed ? "set NVSHMEM_SYMMETRIC_SIZE (bytes, or 4G) to more, or give "
-                                                          "`intarsia run --heap-size`"
-                                                        : "set NVSHMEM_MAX_MEMORY_PER_GPU (bytes, or 160G) to more, or "
-                                                          "use less: the GPU itself may be full",
+    return its_fail(gpu->base.ctx, ITS_ERR_NOMEM,
+                    fixed ? "set NVSHMEM_SYMMETRIC_SIZE (bytes, or 4G) to more, or give "
+                            "`intarsia run --heap-size`"
+                          : "set NVSHMEM_MAX_MEMORY_PER_GPU (bytes, or 160G) to more, or "
+                            "use less: the GPU itself may be full",
                     "PE %u has no room for %zu bytes in the symmetric heap: %llu bytes are in use, %s is %s",
                     gpu->options.pe, size, (unsigned long long)gpu->symmetric_bytes, name,
                     setting(name, fixed ? "1G, the default" : "128G, the default"));

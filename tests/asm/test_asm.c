@@ -1,0 +1,165 @@
+/* The assemblers: what goes to which, what they say, and what is refused before they run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "asm/asm.h"
+
+static const char kernel[] = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                             ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\n.shared .align 4 .b8 s[64];\n"
+                             "ld.param.u64 %d1, [p];\nst.global.u64 [%d1], %d1;\nst.shared.u32 [s], 1;\nret;\n}\n";
+
+static its_module *parse(its_context *ctx, const char *text) {
+    its_module *module;
+    assert_int_equal(its_ptx_parse(ctx, "k.ptx", text, strlen(text), &module), ITS_OK);
+    return module;
+}
+
+static bool has_ptxas(its_context *ctx) {
+    uint32_t major, minor;
+    bool found = its_asm_ptx_version(ctx, NULL, &major, &minor) == ITS_OK;
+    its_diag_clear(ctx);
+    return found;
+}
+
+static void test_assemble(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    if (!has_ptxas(ctx)) {
+        its_context_free(ctx);
+        skip();
+    }
+    its_module *module = parse(ctx, kernel);
+    its_asm_result *result;
+    assert_int_equal(its_assemble(ctx, module, NULL, &result), ITS_OK);
+    assert_memory_equal(result->cubin,
+                        "\x7f"
+                        "ELF",
+                        4);
+    assert_string_equal(result->tool, "ptxas");
+    assert_null(result->library);
+    assert_int_equal(result->n_funcs, 1);
+    assert_string_equal(result->funcs[0].name, "k");
+    assert_true(result->funcs[0].entry);
+    assert_true(result->funcs[0].registers > 0);
+    assert_int_equal(result->funcs[0].shared, 64);
+    char *text = its_asm_text(ctx, result);
+    assert_non_null(strstr(text, "kernel k:"));
+    its_free(ctx, text);
+    its_asm_free(result);
+    its_module_free(module);
+    its_context_free(ctx);
+}
+
+static void expect_refusal(const char *text, const char *message) {
+    its_context *ctx = its_context_new(NULL);
+    its_module *module = parse(ctx, text);
+    its_asm_result *result;
+    assert_int_not_equal(its_assemble(ctx, module, NULL, &result), ITS_OK);
+    assert_null(result);
+    assert_true(its_diag_count(ctx) > 0);
+    const char *said = its_diag_get(ctx, 0)->message;
+    if (!strstr(said, message)) fail_msg("expected '%s' in '%s'", message, said);
+    its_module_free(module);
+    its_context_free(ctx);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    bool found = has_ptxas(ctx);
+    its_context_free(ctx);
+    if (!found) skip();
+    expect_refusal(".version 99.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }\n",
+                   "the module is PTX 99.0, of a newer compiler than the ptxas");
+    expect_refusal(".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { frobnicate; ret; }\n",
+                   "refuses the module: line");
+    expect_refusal(".version 8.0\n.target sm_90a\n.address_size 64\n.extern .func other();\n"
+                   ".visible .entry k() { call other, (); ret; }\n",
+                   "the module needs 'other', which nothing here provides");
+}
+
+static void test_absent(void **state) {
+    (void)state;
+    setenv("INTARSIA_PTXAS", "none", 1);
+    expect_refusal(kernel, "ptxas can't be used: INTARSIA_PTXAS is set to 'none'");
+    setenv("INTARSIA_PTXAS", "/nowhere/ptxas", 1);
+    expect_refusal(kernel, "INTARSIA_PTXAS names '/nowhere/ptxas', which is no file");
+    unsetenv("INTARSIA_PTXAS");
+    setenv("INTARSIA_NVSHMEM", "none", 1);
+    expect_refusal(".version 8.0\n.target sm_90a\n.address_size 64\n.extern .const .align 8 .b8 "
+                   "nvshmemi_device_state_d[776];\n.visible .entry k(.param .u64 p) { .reg .b32 %r; ld.const.u32 %r, "
+                   "[nvshmemi_device_state_d]; ret; }\n",
+                   "NVSHMEM's host library");
+    unsetenv("INTARSIA_NVSHMEM");
+}
+
+static void test_log(void **state) {
+    (void)state;
+    static const char log[] =
+        "ptxas info    : (C7509) Potential Performance Loss: wgmma.mma_async instructions are serialized due to the "
+        "presence of Extern calls in the function 'gemm'\n"
+        "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register "
+        "requirements.\n"
+        "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n"
+        "ptxas info    : Function properties for gemm\n"
+        "    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Used 168 registers, used 2 barriers, 4096 bytes smem, 16 bytes cumulative stack size\n"
+        "(C\n(C12\n: Used \n'\n";
+    its_context *ctx = its_context_new(NULL);
+    its_arena arena;
+    its_arena_init(&arena, ctx);
+    its_asm_result result = {0};
+    its_asm_read_log(&arena, log, &result);
+    assert_int_equal(result.n_advice, 2);
+    assert_string_equal(result.advice[0].code, "C7509");
+    assert_string_equal(result.advice[0].function, "gemm");
+    assert_true(result.advice[0].serialised && !result.advice[0].no_setmaxnreg);
+    assert_true(result.advice[1].no_setmaxnreg && !result.advice[1].serialised);
+    assert_int_equal(result.n_funcs, 1);
+    assert_int_equal(result.funcs[0].registers, 168);
+    assert_int_equal(result.funcs[0].barriers, 2);
+    assert_int_equal(result.funcs[0].stack, 16);
+    assert_int_equal(result.funcs[0].spill_stores, 8);
+    assert_int_equal(result.funcs[0].spill_loads, 12);
+    assert_int_equal(result.funcs[0].shared, 4096);
+    its_arena_free(&arena);
+    its_context_free(ctx);
+}
+
+/* NVRTC's names for NVSHMEM's functions become the library's: parameters change, template arguments don't. */
+static void test_names(void **state) {
+    (void)state;
+    static const char *const names[][2] = {
+        {"_Z28nvshmemi_transfer_put_signalIL13threadgroup_t0EEvPvS1_mS1_y14nvshmemi_amo_tib",
+         "_Z28nvshmemi_transfer_put_signalIL13threadgroup_t0EEvPvS1_mS1_m14nvshmemi_amo_tib"},
+        {"_Z23nvshmemi_transfer_rma_pIyEvPvT_i", "_Z23nvshmemi_transfer_rma_pIyEvPvT_i"},
+        {"_Z27nvshmemi_transfer_amo_fetchIyET_PvS0_S0_i14nvshmemi_amo_t",
+         "_Z27nvshmemi_transfer_amo_fetchIyET_PvS0_S0_i14nvshmemi_amo_t"},
+        {"_Z23nvshmemi_transfer_rma_pI13__nv_bfloat16EvPvT_i", "_Z23nvshmemi_transfer_rma_pI13__nv_bfloat16EvPvT_i"},
+        {"_Z21nvshmemi_transfer_rmaIL13threadgroup_t3EL13nvshmemi_op_t1EEvPvS2_mi",
+         "_Z21nvshmemi_transfer_rmaIL13threadgroup_t3EL13nvshmemi_op_t1EEvPvS2_mi"},
+        {"y_nvshmemi_transfer_y", "y_nvshmemi_transfer_y"},
+        {"_Z99nvshmemi_transfer_x", "_Z99nvshmemi_transfer_x"},
+        {"_Znvshmemi_transfer_I9", "_Znvshmemi_transfer_I9"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[256];
+        strcpy(text, names[i][0]);
+        its_asm_mend_names(text);
+        assert_string_equal(text, names[i][1]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_assemble), cmocka_unit_test(test_refusals), cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_log),      cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
