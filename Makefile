@@ -4,6 +4,7 @@
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv/bin
+GPU_PYTHON ?= python3
 CTEST = ctest --output-on-failure -j$(JOBS)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]')
 PY_PATHS = python tools tests examples bench
@@ -15,7 +16,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs fresh-clone corpus check-corpus wheel clean
+        check-format check-tidy check-python format docs test-gpu bench-gpu fresh-clone corpus check-corpus wheel clean
 
 default: build
 	@echo
@@ -66,6 +67,12 @@ test-c-%: build-tests-%
 test-python: build-tests-release build-tests-asan-gcc ## the Python tests and those of the command line
 	@echo "== Python tests"
 	@INTARSIA_TEST_PROGRAM=build/asan-gcc/bin/intarsia $(VENV)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+test-gpu: build setup-test ## the tests that need a GPU, with the Python that has torch: make test-gpu GPU_PYTHON=python3
+	@$(GPU_PYTHON) -m pytest tests/gpu $(PYTEST_ARGS)
+
+bench-gpu: build ## figures on a GPU: waits in a product, linking NVSHMEM
+	@PYTHONPATH=python $(GPU_PYTHON) bench/gpu.py
 
 check: check-globals check-format check-python check-tidy ## what can be said without running: globals, format, clang-tidy, ruff, mypy
 
