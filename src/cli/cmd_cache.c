@@ -10,13 +10,13 @@ typedef struct cache_args {
     char unused;
 } cache_args;
 
-static const char text[] = "  show    where it is and how much it holds (the default)\n"
-                           "  path    only where it is\n"
-                           "  clear   removes all of it; what is needed again is compiled again\n"
-                           "\n"
-                           "It is in $INTARSIA_CACHE_DIR, else in $XDG_CACHE_HOME/intarsia, else in ~/.cache/intarsia. "
-                           "Entries are named by the\n"
-                           "hash of what they were made from, so that nothing in it is ever out of date.\n";
+static const char text[] =
+    "  show    where it is and how much it holds (the default)\n"
+    "  path    only where it is\n"
+    "  clear   removes all of it; what is needed again is compiled again\n"
+    "\n"
+    "It is in $INTARSIA_CACHE_DIR, else in $XDG_CACHE_HOME/intarsia, else in ~/.cache/intarsia. Entries are named\n"
+    "by the hash of what they were made from, so that nothing in it is ever out of date.\n";
 
 static void print_size(uint64_t bytes) {
     if (bytes < 10240)

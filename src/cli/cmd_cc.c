@@ -19,10 +19,9 @@ static const cli_option options[] = {
 };
 
 static const char text[] =
-    "Compiles the device functions of a CUDA C++ file with NVRTC. What the file declares but doesn't define, such as\n"
-    "NVSHMEM's functions, stays open until the kernel is linked. A result is kept by content: compiling again what "
-    "has\n"
-    "not changed takes no time (see 'intarsia help cache'). SOURCE may be - for standard input.\n"
+    "Compiles the device functions of a CUDA C++ file with NVRTC. What the file declares but doesn't define, such\n"
+    "as NVSHMEM's functions, stays open until the kernel is linked. A result is kept by content: compiling again\n"
+    "what has not changed takes no time (see 'intarsia help cache'). SOURCE may be - for standard input.\n"
     "\n"
     "examples:\n"
     "  intarsia cc shift-device.cu -o shift.ptx\n"

@@ -12,16 +12,15 @@ static const cli_option options[] = {
     {'q', "quiet", NULL, CLI_FLAG, offsetof(check_args, quiet), "say nothing about files that are good"},
 };
 
-static const char text[] = "Parses each file, and checks what the syntax leaves open: that operands fit their "
-                           "instruction in number, shape and\n"
-                           "type, that calls fit their functions, that version and target allow what is used. "
-                           "Instructions that Intarsia doesn't\n"
-                           "know are passed over. All faults are listed; the exit code is 1 if there is any. FILE may "
-                           "be - for standard input.\n"
-                           "\n"
-                           "examples:\n"
-                           "  intarsia check kernel.ptx\n"
-                           "  intarsia cc device.cu | intarsia check -\n";
+static const char text[] =
+    "Parses each file, and checks what the syntax leaves open: that operands fit their instruction in number, shape\n"
+    "and type, that calls fit their functions, that version and target allow what is used. Instructions that\n"
+    "Intarsia doesn't know are passed over. All faults are listed; the exit code is 1 if there is any. FILE may be\n"
+    "- for standard input.\n"
+    "\n"
+    "examples:\n"
+    "  intarsia check kernel.ptx\n"
+    "  intarsia cc device.cu | intarsia check -\n";
 
 static its_status check(cli_app *app, const char *path) {
     its_module *module;

@@ -18,13 +18,13 @@ static const cli_option options[] = {
     {0, "json", NULL, CLI_FLAG, offsetof(inspect_args, json), "as JSON, for programs"},
 };
 
-static const char text[] = "Prints the functions of a PTX file with their parameters, registers, memory and calls, its "
-                           "variables, and what it\n"
-                           "needs from elsewhere. FILE may be - for standard input.\n"
-                           "\n"
-                           "examples:\n"
-                           "  intarsia inspect kernel.ptx\n"
-                           "  intarsia inspect --json kernel.ptx | python3 -m json.tool\n";
+static const char text[] =
+    "Prints the functions of a PTX file with their parameters, registers, memory and calls, its variables, and what\n"
+    "it needs from elsewhere. FILE may be - for standard input.\n"
+    "\n"
+    "examples:\n"
+    "  intarsia inspect kernel.ptx\n"
+    "  intarsia inspect --json kernel.ptx | python3 -m json.tool\n";
 
 /* -- summaries ----------------------------------------------------------------------------------------------------- */
 

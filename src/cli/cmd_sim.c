@@ -32,9 +32,8 @@ static const cli_option options[] = {
 };
 
 static const char text[] =
-    "Links FILE like 'intarsia link', runs one kernel of it, and reports what it does wrong: so that a bug report can "
-    "be\n"
-    "one file. FILE may also be a CUDA source. NVSHMEM's device functions are there.\n"
+    "Links FILE like 'intarsia link', runs one kernel of it, and reports what it does wrong: so that a bug report\n"
+    "can be one file. FILE may also be a CUDA source. NVSHMEM's device functions are there.\n"
     "\n"
     "ARGUMENT is one of\n"
     "  i32:-5  u64:0x10  b8:255     whole numbers of 8 to 64 bits\n"
