@@ -57,9 +57,9 @@ uint64_t its_sim_sreg_value(const its_sim_warp *warp, its_sim_sreg sreg, uint32_
     case ITS_SIM_SREG_NWARPID:
         return 64;
     case ITS_SIM_SREG_SMID:
-        return cta->slot % machine->multiprocessors;
+        return cta->number % (machine->multiprocessors ? machine->multiprocessors : 4);
     case ITS_SIM_SREG_NSMID:
-        return machine->multiprocessors;
+        return machine->multiprocessors ? machine->multiprocessors : 4;
     case ITS_SIM_SREG_GRIDID:
         return grid->id;
     case ITS_SIM_SREG_LANEMASK_EQ:
@@ -215,9 +215,9 @@ static bool signatures_fit(const its_sim_call *call, const its_sim_func *callee)
 }
 
 /*
- * Where the frame of a callee begins: after the caller's. Fragments of a warp share the block of registers, lane by lane,
- * which only works where they have the same function at the same place; if another one has something else there, the frame
- * goes above all of them.
+ * Where the frame of a callee begins: after the caller's. Fragments of a warp share the block of registers, lane by
+ * lane, which only works where they have the same function at the same place; if another one has something else there,
+ * the frame goes above all of them.
  */
 static uint32_t callee_base(const its_sim_exec *x, const its_sim_func *caller, const its_sim_func *callee) {
     const its_sim_warp *warp = x->warp;

@@ -88,11 +88,12 @@ typedef struct its_sim_barrier {
 struct its_sim_cta {
     its_sim_grid *grid;
     bool running;
-    uint32_t slot; /* which of the grid's places it occupies; says %smid */
+    uint64_t number; /* in the grid; says %smid */
     uint32_t id[3];
     char *shared; /* in shared_block, aligned */
     void *shared_block;
     uint32_t live_warps, next_warp;
+    uint64_t ran; /* operations since it began, or since a place was opened on its account */
     its_sim_warp *warps;
     its_sim_barrier barriers[ITS_SIM_BARRIERS];
     its_sim_mbarriers *mbarriers; /* NULL before the first */
@@ -110,7 +111,7 @@ struct its_sim_grid {
     uint32_t local_size; /* bytes of local memory per thread */
     char *params;
     uint64_t n_ctas, next_cta, done_ctas;
-    uint32_t n_slots, next_slot;
+    uint32_t n_slots, n_open, next_slot; /* places that there may be, and that there are */
     its_sim_cta *slots;
     uint64_t instructions;
     uint64_t quiet; /* slices in a row in which nothing changed */

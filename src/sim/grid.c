@@ -6,7 +6,8 @@
  */
 #include "sim/async.h"
 
-#define SLICE 1024u /* operations a warp runs before the next one's turn */
+#define SLICE 1024u                  /* operations a warp runs before the next one's turn */
+#define LONG_RUN ((uint64_t)1 << 18) /* operations of a CTA after which one more place is opened */
 #define THREADS_PER_MULTIPROCESSOR 2048u
 #define CTAS_PER_MULTIPROCESSOR 32u
 #define SHARED_PER_MULTIPROCESSOR (228u << 10)
@@ -89,7 +90,7 @@ static void free_slot(its_sim_grid *grid, its_sim_cta *cta) {
 
 void its_sim_grid_free(its_sim_grid *grid) {
     if (!grid) return;
-    for (uint32_t s = 0; grid->slots && s < grid->n_slots; s++) free_slot(grid, &grid->slots[s]);
+    for (uint32_t s = 0; grid->slots && s < grid->n_open; s++) free_slot(grid, &grid->slots[s]);
     its_free(grid->ctx, grid->slots);
     its_free(grid->ctx, grid->params);
     its_free(grid->ctx, grid->fault.text);
@@ -102,9 +103,8 @@ static void *zalloc(its_context *ctx, size_t size) {
     return block;
 }
 
-static bool make_slot(its_sim_grid *grid, its_sim_cta *cta, uint32_t index) {
+static bool make_slot(its_sim_grid *grid, its_sim_cta *cta) {
     cta->grid = grid;
-    cta->slot = index;
     cta->shared_block = zalloc(grid->ctx, (size_t)grid->shared_size + 1023);
     cta->warps = zalloc(grid->ctx, grid->n_warps * sizeof(its_sim_warp));
     if (!cta->warps || !cta->shared_block) return false;
@@ -124,17 +124,31 @@ static bool make_slot(its_sim_grid *grid, its_sim_cta *cta, uint32_t index) {
     return true;
 }
 
+/* Opens one more place; false if all are open or memory ran out, in which case there will be no more. */
+static bool open_slot(its_sim_grid *grid) {
+    if (grid->n_open == grid->n_slots) return false;
+    its_sim_cta *cta = &grid->slots[grid->n_open];
+    if (make_slot(grid, cta)) {
+        grid->n_open++;
+        return true;
+    }
+    free_slot(grid, cta);
+    memset(cta, 0, sizeof(*cta));
+    grid->n_slots = grid->n_open;
+    return false;
+}
+
 static bool make_slots(its_sim_grid *grid) {
     size_t each = (size_t)grid->n_warps * (grid->func->frame_size + (size_t)grid->local_size * ITS_LANES);
-    uint32_t wanted = slots_of(grid);
+    uint32_t wanted = slots_of(grid), multiprocessors = grid->program->machine->multiprocessors;
     if (each && wanted > MAX_SLOT_MEMORY / each) wanted = (uint32_t)(MAX_SLOT_MEMORY / each);
     if (wanted == 0) wanted = 1;
     grid->slots = zalloc(grid->ctx, wanted * sizeof(its_sim_cta));
     if (!grid->slots) return false;
     grid->n_slots = wanted;
-    for (uint32_t s = 0; s < wanted; s++)
-        if (!make_slot(grid, &grid->slots[s], s)) return false;
-    return true;
+    for (uint32_t s = 0; s < (multiprocessors ? multiprocessors : 4); s++)
+        if (!open_slot(grid)) break;
+    return grid->n_open > 0;
 }
 
 /* -- a launch ------------------------------------------------------------------------------------------------------ */
@@ -188,12 +202,14 @@ static void start_warp(its_sim_grid *grid, its_sim_warp *warp) {
 static bool start_cta(its_sim_grid *grid, its_sim_cta *cta) {
     if (grid->next_cta == grid->n_ctas) return false;
     uint64_t n = grid->next_cta++;
+    cta->number = n;
     cta->id[0] = (uint32_t)(n % grid->dim[0]);
     cta->id[1] = (uint32_t)(n / grid->dim[0] % grid->dim[1]);
     cta->id[2] = (uint32_t)(n / grid->dim[0] / grid->dim[1]);
     cta->running = true;
     cta->live_warps = grid->n_warps;
     cta->next_warp = 0;
+    cta->ran = 0;
     memset(cta->barriers, 0, sizeof(cta->barriers));
     its_sim_async_reset(grid->ctx, cta);
     for (uint32_t w = 0; w < grid->n_warps; w++) start_warp(grid, &cta->warps[w]);
@@ -205,7 +221,7 @@ static bool start_cta(its_sim_grid *grid, its_sim_cta *cta) {
 /* Warps that have not ended, in all places. */
 static uint64_t live_warps(const its_sim_grid *grid) {
     uint64_t count = 0;
-    for (uint32_t s = 0; s < grid->n_slots; s++)
+    for (uint32_t s = 0; s < grid->n_open; s++)
         if (grid->slots[s].running) count += grid->slots[s].live_warps;
     return count;
 }
@@ -225,6 +241,7 @@ static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta) {
     for (uint32_t turns = cta->live_warps; turns > 0 && cta->live_warps > 0; turns--) {
         bool good = isa->slice(x, next_warp(cta), SLICE);
         grid->instructions += x->count;
+        cta->ran += x->count;
         if (!good) return false;
         grid->quiet = x->progress ? 0 : grid->quiet + 1;
     }
@@ -234,6 +251,11 @@ static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta) {
         grid->quiet = 0;
     }
     return true;
+}
+
+/* Opens one more place for a CTA that has not begun; false if there is none, of either. */
+static bool admit(its_sim_grid *grid) {
+    return grid->next_cta < grid->n_ctas && open_slot(grid);
 }
 
 its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
@@ -246,12 +268,16 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
     uint64_t end = grid->instructions + budget;
     while (grid->done_ctas < grid->n_ctas) {
         its_sim_cta *cta = &grid->slots[grid->next_slot];
-        grid->next_slot = (grid->next_slot + 1) % grid->n_slots;
+        grid->next_slot = (grid->next_slot + 1) % grid->n_open;
         if (!cta->running && !start_cta(grid, cta)) continue;
         if (!run_cta(&x, grid, cta)) return ITS_SIM_FAULT;
         if (grid->quiet && grid->quiet >= live_warps(grid) + grid->n_warps) {
             grid->quiet = 0;
-            return ITS_SIM_BLOCKED;
+            if (!admit(grid)) return ITS_SIM_BLOCKED;
+        }
+        if (cta->running && cta->ran >= LONG_RUN) {
+            cta->ran = 0;
+            admit(grid);
         }
         if (grid->instructions >= end && grid->done_ctas < grid->n_ctas) return ITS_SIM_RAN;
     }

@@ -100,6 +100,29 @@ static void test_ctas_wait_for_each_other(void **state) {
     kit_close(&k);
 }
 
+/* The same while they count how long they wait, so that they seem to get on: the others must begin all the same. */
+static void test_ctas_count_while_they_wait(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(
+        &k,
+        ".visible .entry f(.param .u64 out)\n{\n" REGISTERS
+        "ld.param.u64 %rd0, [out]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %nctaid.x; sub.u32 %r2, %r1, 1; mov.u32 %r4, "
+        "0;\n"
+        "setp.eq.u32 %p1, %r0, %r2; @%p1 bra SET;\n"
+        "WAIT: add.u32 %r4, %r4, 1; ld.relaxed.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p2, %r3, 0; @%p2 bra WAIT;\n"
+        "red.global.add.u32 [%rd0+4], 1; red.global.max.u32 [%rd0+8], %r4; ret;\n"
+        "SET: st.relaxed.gpu.global.u32 [%rd0], 1; ret;\n}\n");
+    uint32_t *out = kit_alloc(&k, 12);
+    kit_run(&k, (kit_launch){"f", 12, 32, 0, {kit_address(out)}});
+    assert_int_equal(out[1], 11 * 32);
+    assert_true(out[2] > 1000);
+    assert_int_equal(k.blocked, 0);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 /* More CTAs than are resident: places are given on; every thread runs once. */
 static void test_many_ctas(void **state) {
     (void)state;
@@ -218,6 +241,7 @@ int main(void) {
         cmocka_unit_test(test_lock_in_a_warp),
         cmocka_unit_test(test_producer_and_consumer_lanes),
         cmocka_unit_test(test_ctas_wait_for_each_other),
+        cmocka_unit_test(test_ctas_count_while_they_wait),
         cmocka_unit_test(test_many_ctas),
         cmocka_unit_test(test_blocked),
         cmocka_unit_test(test_counting_is_progress),
