@@ -390,6 +390,13 @@ def test_a_syntax_error_has_the_users_line_and_nothing_is_kept(tmp_path):
     assert ", 77;" in build(kernel, {"p": "*i32", "i": "i32"}).asm["ptx"]
 
 
+def test_a_compilers_warning_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("INTARSIA_CACHE_DIR", str(tmp_path))
+    source = 'extern "C" __device__ int f(int x) { int unused; return x; }\n'
+    with pytest.warns(intarsia.Warning, match=r'mine.cu\(1\): warning .*"unused" was declared but never referenced'):
+        assert intarsia.load("mine.cu", source=source).functions == ("f",)
+
+
 def test_an_extern_that_nobody_provides():
     lost = intarsia.load(source='extern "C" __device__ int elsewhere(int);\n'
                                 'extern "C" __device__ int f(int x) { return elsewhere(x); }\n')  # fmt: skip
