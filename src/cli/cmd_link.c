@@ -25,11 +25,10 @@ static const cli_option options[] = {
 };
 
 static const char text[] =
-    "MAIN.ptx is the kernel, each REGION a file with device functions that it calls. A REGION that doesn't end in .ptx "
-    "is\n"
-    "compiled first, for the GPU that MAIN.ptx is for; the options of 'intarsia cc' apply. A kernel names the units "
-    "that\n"
-    "its calls go to by 16 hex digits: with more than one REGION, give those that are PTX already as UNIT=FILE.ptx.\n"
+    "MAIN.ptx is the kernel, each REGION a file with device functions that it calls. A REGION that doesn't end in\n"
+    ".ptx is compiled first, for the GPU that MAIN.ptx is for; the options of 'intarsia cc' apply. A kernel names\n"
+    "the units that its calls go to by 16 hex digits: with more than one REGION, give those that are PTX already as\n"
+    "UNIT=FILE.ptx.\n"
     "\n"
     "Calls are inlined; functions nobody calls any more are removed; an extern that nobody provides is an error.\n"
     "\n"
@@ -91,9 +90,9 @@ static int check_strict(cli_app *app, const its_asm_result *code, const its_repo
 
 static int assemble(cli_app *app, const link_args *args, its_linked *linked) {
     if (!args->assemble) return CLI_OK;
-    its_asm_options options = {.line_info = true};
+    its_asm_options wanted = {.line_info = true};
     its_asm_result *code;
-    its_status status = its_assemble(app->ctx, its_linked_module(linked), &options, &code);
+    its_status status = its_assemble(app->ctx, its_linked_module(linked), &wanted, &code);
     if (status != ITS_OK) return cli_status(status);
     char *told = its_asm_text(app->ctx, code);
     if (told) fputs(told, to_standard_output(args) ? stderr : stdout);
