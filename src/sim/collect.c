@@ -120,8 +120,7 @@ its_sim_verdict its_sim_act_WARP_BARRIER(its_sim_exec *x, const its_sim_op *op, 
 
 /* -- shuffles ------------------------------------------------------------------------------------------------------ */
 
-/* The lane that `lane` reads from; false if that is outside its segment. */
-static bool shuffle_source(unsigned mode, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source) {
+bool its_sim_shuffle_source(unsigned mode, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source) {
     uint32_t segment = (c >> 8) & 31, clamp = c & 31;
     b &= 31;
     uint32_t highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
@@ -146,14 +145,31 @@ static void shuffle(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     u32 *dst = (u32 *)(void *)x->scratch;
     for (uint32_t lane = 0; lane < ITS_LANES; lane++) {
         uint32_t source;
-        if (shuffle_source(op->mode, lane, b[lane], c[lane], &source)) inside |= 1u << lane;
+        if (its_sim_shuffle_source(op->mode, lane, b[lane], c[lane], &source)) inside |= 1u << lane;
         dst[lane] = from[source];
     }
     if (op->dst != UINT32_MAX) its_lanes_merge(x->regs + op->dst, x->scratch, mask, 4);
     if (op->list) its_sim_set_pred(x->regs, op->list, inside, mask);
 }
 
+/* Nothing is left to find out: a byte for each lane it reads from, then a bit for each that is inside of its segment.
+ */
+static void shuffle_known(its_sim_exec *x, const its_sim_op *op) {
+    const uint32_t *known = x->program->lists.items + op->imm;
+    uint8_t source[ITS_LANES];
+    uint32_t from[ITS_LANES];
+    memcpy(source, known, sizeof(source));
+    memcpy(from, x->regs + op->a, sizeof(from));
+    u32 *dst = (u32 *)(void *)(x->regs + op->dst);
+    for (uint32_t lane = 0; op->dst != UINT32_MAX && lane < ITS_LANES; lane++) dst[lane] = from[source[lane]];
+    if (op->list) its_sim_set_pred(x->regs, op->list, known[ITS_LANES / 4], ITS_FULL);
+}
+
 its_sim_verdict its_sim_act_SHUFFLE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    if (mask == ITS_FULL && op->flags & ITS_SIM_KNOWN) {
+        shuffle_known(x, op);
+        return ITS_SIM_NEXT;
+    }
     return collect(x, op, mask, shuffle);
 }
 

@@ -1,4 +1,6 @@
 /* Barriers, votes, shuffles: instructions that threads take part in together. */
+#include <string.h>
+
 #include "sim/decode.h"
 #include "sim/modes.h"
 
@@ -66,6 +68,32 @@ static void set_pair(its_sim_op *op, uint32_t dst, uint32_t predicate) {
     op->list = predicate == ITS_SIM_NOWHERE ? 0 : predicate;
 }
 
+static bool is_literal(its_sim_decoder *d, unsigned index, uint32_t *value) {
+    const its_operand *operand = its_sim_operand(d, index);
+    *value = (uint32_t)operand->bits;
+    return operand->kind == ITS_OPND_INT;
+}
+
+/* A shuffle of all lanes by literals: who reads from whom is worked out once, for act_SHUFFLE of all lanes. */
+static void know_sources(its_sim_decoder *d, its_sim_op *op) {
+    uint32_t b, c, members, inside = 0;
+    uint8_t source[32];
+    if (!is_literal(d, 2, &b) || !is_literal(d, 3, &c) || !is_literal(d, 4, &members) || members != UINT32_MAX) return;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        uint32_t from;
+        if (its_sim_shuffle_source(op->mode, lane, b, c, &from)) inside |= 1u << lane;
+        source[lane] = (uint8_t)from;
+    }
+    op->flags |= ITS_SIM_KNOWN;
+    op->imm = (int64_t)d->program->lists.count;
+    for (unsigned i = 0; i < 8; i++) {
+        uint32_t word_of_sources;
+        memcpy(&word_of_sources, source + 4 * i, sizeof(word_of_sources));
+        ITS_PUSH(d->arena, &d->program->lists, word_of_sources);
+    }
+    ITS_PUSH(d->arena, &d->program->lists, inside);
+}
+
 void its_sim_decode_shuffle(its_sim_decoder *d) {
     its_sim_type(d, 0);
     if (!its_sim_has(d, ITS_MOD_SYNC)) {
@@ -92,6 +120,7 @@ void its_sim_decode_shuffle(its_sim_decoder *d) {
     op->c = c;
     op->e = members;
     op->mode = (uint16_t)mode;
+    know_sources(d, op);
 }
 
 /* -- votes --------------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ typedef struct its_sim_frag {
     uint32_t turn;   /* how often it gave way to others: the lowest runs first */
     uint64_t wake;   /* nanoseconds */
     /* The loop it may be spinning in: where, how often, what the registers were. */
-    const its_sim_op *loop;
+    const its_sim_op *loop, *loop_end; /* first operation, and the last branch back to it */
     uint32_t loop_count;
     uint64_t loop_hash;
 } its_sim_frag;
@@ -69,8 +69,8 @@ struct its_sim_warp {
     size_t regs_size;
     its_sim_return *calls;
     uint32_t calls_size;
-    char *local;  /* lane i's local memory begins at i * grid->local_size */
-    uint64_t ran; /* operations since a fragment last gave way */
+    char *local;            /* lane i's local memory begins at i * grid->local_size */
+    uint64_t ran;           /* operations since a fragment last gave way */
     its_sim_copies *copies; /* asynchronous copies under way; NULL before the first */
     uint32_t next_range;
     its_sim_range ranges[ITS_SIM_RANGES]; /* allocations last used */
@@ -165,10 +165,11 @@ const its_sim_op *its_sim_frag_meet(const its_sim_warp *warp, const its_sim_frag
 /* Ends lanes: takes them out of the running fragment and of everything that counts live threads. */
 void its_sim_frag_exit(its_sim_exec *x, uint32_t mask);
 /*
- * Called at a taken branch to `target` at or before the running operation. True if the fragment has come round a loop
- * in which neither its registers nor memory changed.
+ * Called at a branch that is taken backwards. True if the fragment has come round a loop in which neither its registers
+ * nor memory changed. A branch back inside of the loop that is looked at is passed over: it may be one of several ways
+ * round, such as those of a switch.
  */
-bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *target);
+bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *branch);
 
 /* -- calls (call.c) ------------------------------------------------------------------------------------------------ */
 

@@ -118,8 +118,8 @@
 #undef ITS_PRED
 #undef ITS_ALU_RAW
 
-#include "sim/exec_memory.inc.h"
 #include "sim/exec_matrix.inc.h"
+#include "sim/exec_memory.inc.h"
 
 /* -- tables by handler --------------------------------------------------------------------------------------------- */
 
@@ -192,7 +192,7 @@ static ending run_fragment(its_sim_exec *x, uint64_t limit) {
             op++;
         } else if (mask == active) {
             const its_sim_op *target = op->target;
-            bool spins = target <= op && its_sim_frag_spins(x, target);
+            bool spins = target <= op && its_sim_frag_spins(x, op);
             frag->pc = op = target;
             if (spins) {
                 end = ENDED_SPINS;
@@ -235,10 +235,13 @@ static bool run_slice(its_sim_exec *x, its_sim_warp *warp, uint64_t budget) {
         if (warp->n_frags > 1 && limit > ITS_SHARE) limit = ITS_SHARE;
         if (frag->spins && limit < ITS_ROUND) limit = ITS_ROUND;
         bool spun = frag->spins;
+        const uint32_t frags = warp->n_frags, live = warp->live;
         ending end = run_fragment(x, limit);
         if (end == ENDED_FAULT) return false;
         warp->ran += x->count - before;
-        if (end != ENDED_SPINS || !spun) x->progress = true;
+        /* A call in a loop ends a run of the fragment too; the loop is still the same one. */
+        bool same = spun && frag->spins && !frag->wrote && frags == warp->n_frags && live == warp->live;
+        if (end == ENDED_SPINS ? !spun : !same) x->progress = true;
         if (end == ENDED_MET) its_sim_frag_join(warp);
         if (end != ENDED_SPINS) continue;
         tried |= frag->mask;

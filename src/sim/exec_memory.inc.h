@@ -299,7 +299,28 @@ static void store_element(const its_sim_op *op, char *const *pointer, unsigned a
     }
 }
 
+static uint64_t fingerprint(char *const *pointer, uint32_t mask, uint32_t bytes) {
+    uint64_t hash = 0;
+    for (uint32_t left = mask; left; left &= left - 1)
+        for (uint32_t i = 0; i < bytes; i++)
+            hash = (hash ^ (u8)pointer[__builtin_ctz(left)][i]) * 0x9e3779b97f4a7c15ull;
+    return hash;
+}
+
+/* Arguments of a call in a loop are stored anew each time: that changes nothing if they are what they were. */
+static its_sim_verdict store_local(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    const uint32_t bytes = (uint32_t)op->size * op->vec;
+    its_sim_access access;
+    if (!locate(x, op, mask, bytes, true, &access)) return ITS_SIM_STOP;
+    uint64_t before = fingerprint(access.pointer, mask, bytes);
+    for (unsigned k = 0; k < op->vec; k++)
+        store_element(op, access.pointer, k * op->size, x->regs + element_register(x, op, k, op->b), mask);
+    if (before != fingerprint(access.pointer, mask, bytes)) x->frag->wrote = true;
+    return ITS_SIM_NEXT;
+}
+
 static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    if (op->space == ITS_SPACE_LOCAL) return store_local(x, op, mask);
     const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
     char *block = block_of(x, op, mask, bytes, true);

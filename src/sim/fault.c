@@ -248,6 +248,40 @@ static void add_source_lines(its_context *ctx, const its_sim_program *program, u
     }
 }
 
+void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message) {
+    if (!op) {
+        its_diag_begin(ctx, ITS_ERROR, ITS_NOWHERE, "%s", message);
+        return;
+    }
+    const its_sim_where *where = &program->wheres.items[program->op_where[op - program->ops]];
+    its_diag_begin(ctx, ITS_ERROR, its_node_place(&where->node), "%s", message);
+    add_source_lines(ctx, program, where->loc);
+    its_diag_also_inlined(ctx, &where->node);
+}
+
+/* Our own device library is known by the names that it is compiled under. */
+static bool is_user_file(const char *path) {
+    size_t size = strlen(path);
+    return size > 3 && strcmp(path + size - 3, ".cu") == 0 && strncmp(path, "sim/", 4) != 0;
+}
+
+uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path) {
+    uint32_t line = 0;
+    *path = NULL;
+    for (unsigned depth = 0; loc && depth < 64; depth++) {
+        const its_sim_loc *at = &program->locs.items[loc - 1];
+        const char *file = file_path(program, at->file);
+        if (file && (!line || is_user_file(file))) *path = file, line = at->line;
+        if (file && is_user_file(file)) return line;
+        if (!at->inlined) return line;
+        uint32_t outer = find_loc(program, loc - 1, at->at_file, at->at_line, at->at_column);
+        file = file_path(program, at->at_file);
+        if (!outer && file && is_user_file(file)) *path = file, line = at->at_line;
+        loc = outer;
+    }
+    return line;
+}
+
 static void report(its_context *ctx, const its_sim_fault *fault, its_buffer *text) {
     const its_sim_program *program = fault->program;
     const its_sim_where *where = &program->wheres.items[program->op_where[fault->op]];

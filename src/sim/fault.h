@@ -46,6 +46,12 @@ struct its_sim_fault {
  * Records a fault of the lanes of `mask` at `op` in the running grid; the lowest lane is the one that is told about.
  * `format` makes fault.text. Always returns ITS_SIM_STOP.
  */
+/* Adds an error at an operation: its PTX line, its source line, and what that was inlined into. */
+void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message);
+/* Line and file of the innermost CUDA source of .loc number `loc` that a user has; else of the innermost; 0 if unknown.
+ */
+uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path);
+
 its_sim_verdict its_sim_fault_at(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_fault_kind kind,
                                  const char *format, ...) ITS_PRINTF(5, 6);
 

@@ -129,10 +129,15 @@ static uint64_t hash_frame(const its_sim_exec *x) {
     return (hash[0] ^ hash[1] >> 1) * 0xbf58476d1ce4e5b9ull + (hash[2] ^ hash[3] >> 1) * 0x94d049bb133111ebull;
 }
 
-bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *target) {
+bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *branch) {
     its_sim_frag *frag = x->frag;
+    const its_sim_op *target = branch->target;
+    bool inside = frag->loop && frag->loop < target && branch < frag->loop_end;
+    if (inside && !frag->wrote) return false;
+    if (frag->loop == target && branch > frag->loop_end) frag->loop_end = branch;
     if (frag->loop != target || frag->wrote) {
         frag->loop = target;
+        frag->loop_end = branch;
         frag->loop_count = 0;
         frag->wrote = frag->spins = false;
         return false;

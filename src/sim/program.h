@@ -80,7 +80,8 @@ enum {                             /* its_sim_op.flags of memory operations */
        ITS_SIM_ACQUIRE = 1 << 2,   /* nothing after it moves before it */
        ITS_SIM_RELEASE = 1 << 3,   /* nothing before it moves after it */
        ITS_SIM_ADDRESS32 = 1 << 4, /* the address register has 32 bits */
-       ITS_SIM_CLUSTER = 1 << 5    /* shared::cluster */
+       ITS_SIM_CLUSTER = 1 << 5,   /* shared::cluster */
+       ITS_SIM_KNOWN = 1 << 6      /* shuffles of all lanes: where each reads from is in the lists, from op->imm on */
 };
 
 struct its_sim_op {
@@ -285,6 +286,9 @@ void its_sim_program_bind(its_sim_program *program);
 /* Memory for variables and device malloc, from the machine's `take` or the context; NULL if there is none. */
 void *its_sim_program_take(const its_sim_program *program, size_t size, size_t align);
 void its_sim_program_give(const its_sim_program *program, void *block, size_t size);
+
+/* The lane that `lane` reads from in a shuffle (mode ITS_SHUFFLE_...); false if that is outside of its segment. */
+bool its_sim_shuffle_source(unsigned mode, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source);
 
 /* Records a copy of the place of `node`; returns its index in `wheres`. */
 its_sim_where its_sim_where_of(its_sim_program *program, const its_node *node);

@@ -5,6 +5,7 @@
 
 #include "sim/nvshmem_library.h"
 #include "sim/stream_parts.h"
+#include "sim/waiting.h"
 
 uint64_t its_device_now(void) {
     struct timespec time;
@@ -169,6 +170,34 @@ static void relay(its_context *to, const its_context *from) {
     }
 }
 
+static const char *waits_for(its_work_kind kind) {
+    switch (kind) {
+    case ITS_WORK_BARRIER:
+        return "in a barrier on a stream";
+    case ITS_WORK_WAIT_SIGNAL:
+        return "for a signal on a stream";
+    default:
+        return "for other work of its own";
+    }
+}
+
+/* Requires the lock. What waits at the head of each stream is told about, and dropped. */
+static void report_deadlock(its_device *device) {
+    const its_world *world = device->pe->world;
+    for (size_t i = 0; i < device->n_streams; i++) {
+        const its_work *work = device->streams[i].first;
+        if (work && work->kind == ITS_WORK_KERNEL)
+            its_sim_grid_waits(device->ctx, work->kernel.grid, world->pe);
+        else if (work)
+            its_fail(device->ctx, ITS_ERR_FAULT, NULL, "deadlock: no PE can go on, and PE %u waits %s", world->pe,
+                     waits_for(work->kind));
+    }
+    if (!its_diag_errors(device->ctx))
+        its_fail(device->ctx, ITS_ERR_FAULT, "the other PEs say what they wait for",
+                 "deadlock: no PE can go on, and PE %u waits for the others", world->pe);
+    its_device_drop_all(device);
+}
+
 /* With the lock: the report in full the first time, a reminder after that. */
 static its_status report_stop(its_device *device) {
     const its_world *world = device->pe->world;
@@ -179,6 +208,8 @@ static its_status report_stop(its_device *device) {
     if (device->fault) {
         its_nvshmem_explain(device->ctx, world->pe, device->fault->kernel.complaint);
         its_sim_fault_report(device->ctx, its_sim_grid_fault(device->fault->kernel.grid));
+    } else if (device->deadlocked) {
+        report_deadlock(device);
     } else if (device->failed_pe >= 0) {
         its_world_fail(device->ctx, world, (uint32_t)device->failed_pe, "this PE's work was done");
     } else {

@@ -3,6 +3,7 @@
 
 #include "sim/nvshmem_library.h"
 #include "sim/stream_parts.h"
+#include "sim/waiting.h"
 
 /* Warp-instructions per slice: some 0.1 ms, so that the host thread and other streams need not wait long. */
 static const uint64_t slice = 20000;
@@ -265,6 +266,24 @@ static bool host_waits(const its_device *device) {
     return atomic_load(&its_world_me(device->pe->world)->host.kind) == ITS_ACTIVITY_STREAM;
 }
 
+/* What waits stays queued, for the report; the host thread drops it. */
+static void stop_by_deadlock(its_device *device) {
+    device->stopped = device->deadlocked = true;
+    pthread_cond_broadcast(&device->progress);
+}
+
+/* Requires that all work was looked at, in vain. Stops if nobody can ever go on. */
+static void mind_deadlock(its_device *device) {
+    const its_world *world = device->pe->world;
+    for (size_t i = 0; i < device->n_streams; i++) {
+        const its_work *work = device->streams[i].first;
+        if (work && work->kind == ITS_WORK_KERNEL && its_sim_grid_sleeps(work->kernel.grid)) return;
+    }
+    atomic_fetch_add(&its_world_me(world)->device.polls, 1);
+    if (!its_world_is_stuck(world) && its_world_stuck(world, &device->stuck)) its_world_say_stuck(world);
+    if (its_world_is_stuck(world)) stop_by_deadlock(device);
+}
+
 /* Stops when another PE has failed, or nobody is left who could help, and the time of grace is over. */
 static void mind_others(its_device *device, uint64_t grace) {
     int failed = its_world_failed(device->pe->world, &device->last_look);
@@ -284,6 +303,7 @@ static void mind_others(its_device *device, uint64_t grace) {
 static void nap(its_device *device, uint64_t *length) {
     if (*length == 0) show_waiting(device);
     mind_others(device, grace_waiting);
+    if (!device->stopped) mind_deadlock(device);
     *length = *length ? *length * 2 : 20000;
     if (*length > longest_nap) *length = longest_nap;
     if (!device->stopped) its_device_timed_wait(device, &device->work, *length);

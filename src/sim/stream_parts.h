@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "sim/stream.h"
+#include "sim/stuck.h"
 
 typedef struct its_stream_queue {
     uint64_t id;
@@ -38,6 +39,8 @@ struct its_device {
     bool stopped, reported;
     its_work *fault;         /* the kernel; keeps its grid */
     int failed_pe;           /* or -1 */
+    bool deadlocked;         /* no PE can go on; what waited is still queued */
+    its_stuck stuck;         /* what was seen when that was last looked at */
     its_context *complaints; /* what the device thread has to say, in a context of its own */
     its_work *finished;      /* grids to be freed by the host thread */
     uint64_t last_look;      /* at the other PEs */

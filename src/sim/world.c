@@ -1,5 +1,5 @@
 /* The shared memory of a world, and waiting for other PEs; see world.h. */
-#include "sim/world.h"
+#include "sim/stuck.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -424,6 +424,9 @@ static its_status wait_for_all(its_context *ctx, const its_world *world, const c
         int who = missing(world, user);
         if (who < 0) return ITS_OK;
         if (its_world_faulted_here(world)) return ITS_ERR_FAULT;
+        if (its_world_is_stuck(world))
+            return its_fail(ctx, ITS_ERR_FAULT, "the PEs whose kernels wait say for what",
+                            "deadlock: no PE can go on, and PE %u waits in %s for PE %d", world->pe, during, who);
         int failed = its_world_failed(world, &last_look);
         if (failed < 0 && done_for(world, (uint32_t)who)) failed = who;
         if (failed >= 0 && missing(world, user) >= 0) return its_world_fail(ctx, world, (uint32_t)failed, during);

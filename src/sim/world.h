@@ -49,6 +49,7 @@ typedef struct its_activity {
     _Atomic uint32_t kind; /* its_activity_kind */
     _Atomic uint64_t what, value;
     _Atomic uint64_t progress; /* grows whenever the thread got something done */
+    _Atomic uint64_t polls;    /* device: how often it has looked at all it waits for, in vain */
 } its_activity;
 
 /* What a PE asked for in a collective call; the PEs compare theirs. */
@@ -79,6 +80,7 @@ typedef struct its_world_control {
     uint64_t heaps_offset;               /* in the file */
     _Alignas(128) _Atomic uint32_t bell; /* changes whenever somebody may have something to wake up for */
     _Atomic uint32_t sleepers;
+    _Atomic uint32_t stuck;    /* no PE can go on: see stuck.h */
     _Atomic uint32_t failures; /* PEs that faulted or ended early, so that one load tells that none has */
     its_world_pe pes[ITS_WORLD_MAX_PES];
 } its_world_control;
