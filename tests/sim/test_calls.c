@@ -162,7 +162,7 @@ static void test_kernel_parameters(void **state) {
     kit_load(&k, ".visible .entry f(.param .u8 a, .param .f32 b, .param .u16 c, .param .align 16 .b8 d[20], .param .s8 "
                  "e, .param .u64 out)\n"
                  "{\n" REGISTERS "ld.param.u64 %rd0, [out]; ld.param.u8 %r1, [a]; ld.param.s8 %r2, [e]; ld.param.u16 "
-                                 "%rs1, [c]; cvt.u32.u16 %r3, %rs1;\n"
+                 "%rs1, [c]; cvt.u32.u16 %r3, %rs1;\n"
                  "ld.param.v2.b32 {%r4, %r5}, [d+8]; ld.param.b32 %r6, [b];\n"
                  "st.global.v4.b32 [%rd0], {%r1, %r2, %r3, %r4}; st.global.v2.b32 [%rd0+16], {%r5, %r6}; ret;\n}\n");
     const its_sim_entry *entry;
