@@ -11,11 +11,9 @@ typedef struct doctor_args {
 } doctor_args;
 
 static const char text[] =
-    "Lists libraries and tools, where each was found and why there, their versions and whether they fit together, the "
-    "GPUs,\n"
-    "and what processes need to share memory. Each thing that would fail is one sentence. docs/gpus.md has the "
-    "environment\n"
-    "variables that choose.\n"
+    "Lists libraries and tools, where each was found and why there, their versions and whether they fit together,\n"
+    "the GPUs, and what processes need to share memory. Each thing that would fail is one sentence. docs/gpus.md\n"
+    "has the environment variables that choose.\n"
     "\n"
     "The exit code is 1 if something would fail: without a GPU that is so, and only the simulator runs.\n";
 
