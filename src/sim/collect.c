@@ -15,8 +15,11 @@ typedef void group_operation(its_sim_exec *x, const its_sim_op *op, uint32_t gro
 /* The lanes of `mask` that name the same members as the first of them. */
 static uint32_t same_members(const its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t *member) {
     const u32 *members = (const u32 *)(const void *)(x->regs + op->e);
-    uint32_t same = 0;
+    uint32_t same = 0, differs = 0;
     *member = members[__builtin_ctz(mask)];
+    for (uint32_t lane = 0; lane < ITS_LANES; lane++)
+        differs |= (members[lane] ^ *member) & (0u - ((mask >> lane) & 1u));
+    if (differs == 0) return mask; /* nearly always */
     for (uint32_t lane = 0; lane < ITS_LANES; lane++)
         if ((mask >> lane) & 1 && members[lane] == *member) same |= 1u << lane;
     return same;
@@ -176,8 +179,8 @@ its_sim_verdict its_sim_act_SHUFFLE(its_sim_exec *x, const its_sim_op *op, uint3
 /* -- votes --------------------------------------------------------------------------------------------------------- */
 
 static void set_all(char *reg, uint32_t mask, uint32_t value) {
-    for (uint32_t lane = 0; lane < ITS_LANES; lane++)
-        if ((mask >> lane) & 1) ((u32 *)(void *)reg)[lane] = value;
+    u32 *lanes = (u32 *)(void *)reg;
+    for (uint32_t lane = 0; lane < ITS_LANES; lane++) lanes[lane] = (mask >> lane) & 1 ? value : lanes[lane];
 }
 
 static void vote(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {

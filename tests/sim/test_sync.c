@@ -197,6 +197,32 @@ static void test_warp_barrier_in_branches(void **state) {
     kit_close(&k);
 }
 
+/* Literals and registers give the same, for every mode, distance and clamp. */
+static void test_shuffles_by_literals(void **state) {
+    (void)state;
+    static const char *const modes[] = {"up", "down", "bfly", "idx"};
+    static const unsigned clamps[] = {0, 31, 0x1c1f, 0x1800, 0x101f, 7};
+    kit k;
+    kit_open(&k);
+    for (unsigned m = 0; m < 4; m++)
+        for (unsigned b = 0; b < 34; b += 3)
+            for (unsigned c = 0; c < 6; c++) {
+                char body[1024];
+                snprintf(
+                    body, sizeof(body),
+                    "mad.lo.u32 %%r1, %%r0, 7, 5; mov.u32 %%r2, %u; mov.u32 %%r3, %u; mov.u32 %%r9, -1;\n"
+                    "shfl.sync.%s.b32 %%r4|%%p1, %%r1, %u, %u, -1; shfl.sync.%s.b32 %%r5|%%p2, %%r1, %%r2, %%r3, %%r9;\n"
+                    "xor.b32 %%r4, %%r4, %%r5; xor.pred %%p1, %%p1, %%p2; @%%p1 add.u32 %%r4, %%r4, 1000;\n"
+                    "shfl.sync.%s.b32 %%r1, %%r1, %u, %u, -1; xor.b32 %%r1, %%r1, %%r5; add.u32 %%r4, %%r4, %%r1;\n"
+                    "st.global.u32 [%%rd1], %%r4; ret;\n",
+                    b, clamps[c], modes[m], b, clamps[c], modes[m], modes[m], b, clamps[c]);
+                uint32_t *out = run(&k, body, 64);
+                for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], 0);
+                kit_free(&k, out);
+            }
+    kit_close(&k);
+}
+
 /* Minimum and maximum of single precision, with NaN in one lane. */
 static void test_float_reductions(void **state) {
     (void)state;
@@ -243,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_sync_waits),
         cmocka_unit_test(test_warp_barrier_in_branches),
         cmocka_unit_test(test_partial_warp),
+        cmocka_unit_test(test_shuffles_by_literals),
         cmocka_unit_test(test_float_reductions),
     };
     return cmocka_run_group_tests_name("sim/sync", tests, NULL, NULL);
