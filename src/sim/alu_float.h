@@ -137,8 +137,8 @@ static inline uint16_t f16_mul_ftz(uint16_t a, uint16_t b) {
     return (f16_f32(p * 0x1p14f) & 0x7fff) < 0x3c00 ? (uint16_t)((bits_f32(p) >> 16) & 0x8000u) : f16_f32(p);
 }
 static inline uint16_t f16_fma_ftz(uint16_t a, uint16_t b, uint16_t c) {
-    double s = f64_odd_fma((double)f32_f16(a), (double)f32_f16(b), (double)f32_f16(c));
-    return (f16_f64(s * 0x1p14) & 0x7fff) < 0x3c00 ? (uint16_t)((bits_f64(s) >> 48) & 0x8000u) : f16_f64(s);
+    float s = f32_odd_fma(f32_f16(a), f32_f16(b), f32_f16(c));
+    return (f16_f32(s * 0x1p14f) & 0x7fff) < 0x3c00 ? (uint16_t)((bits_f32(s) >> 16) & 0x8000u) : f16_f32(s);
 }
 
 /* -- approximations ------------------------------------------------------------------------------------------------ */

@@ -3,7 +3,8 @@
  *
  * Sums, products and quotients of two such numbers are computed in single precision and rounded once more: with 24 bits
  * against at most 11, the second rounding never changes the result (24 >= 2 * 11 + 2). A fused multiply-add is computed
- * in double precision *rounded to odd*, which keeps the information that the last rounding needs.
+ * *rounded to odd*, which keeps the information that the last rounding needs: in single precision for halves, whose
+ * products are exact there, in double precision for bfloat16, whose exponents are too large for that.
  * NaN results are the GPU's canonical ones, 0x7fff.
  */
 #ifndef ITS_SIM_FLOAT16_H
@@ -87,20 +88,34 @@ static inline double f64_odd_fma(double a, double b, double c) {
     return f64_bits((lost > 0 || lost < 0) && __builtin_fabs(s) < __builtin_inf() ? odd : u);
 }
 
+/* The same in single precision, for the products of halves. */
+static inline float f32_odd_fma(float a, float b, float c) {
+    float p = a * b, s = p + c;
+    float part = s - p, lost = (p - (s - part)) + (c - part);
+    uint32_t u = bits_f32(s);
+    uint32_t step = (lost > 0) == (s > 0) ? 1u : UINT32_MAX;
+    uint32_t odd = u & 1 ? u : u + step;
+    return f32_bits((lost > 0 || lost < 0) && __builtin_fabsf(s) < __builtin_inff() ? odd : u);
+}
+
 /* -- arithmetic on bits -------------------------------------------------------------------------------------------- */
 
-#define ITS_HALF_ARITHMETIC(T)                                                                   \
-    static inline uint16_t T##_add(uint16_t a, uint16_t b) {                                     \
-        return T##_f32(f32_##T(a) + f32_##T(b));                                                 \
-    }                                                                                            \
-    static inline uint16_t T##_sub(uint16_t a, uint16_t b) {                                     \
-        return T##_f32(f32_##T(a) - f32_##T(b));                                                 \
-    }                                                                                            \
-    static inline uint16_t T##_mul(uint16_t a, uint16_t b) {                                     \
-        return T##_f32(f32_##T(a) * f32_##T(b));                                                 \
-    }                                                                                            \
-    static inline uint16_t T##_fma(uint16_t a, uint16_t b, uint16_t c) {                         \
-        return T##_f64(f64_odd_fma((double)f32_##T(a), (double)f32_##T(b), (double)f32_##T(c))); \
+static inline uint16_t f16_fma(uint16_t a, uint16_t b, uint16_t c) {
+    return f16_f32(f32_odd_fma(f32_f16(a), f32_f16(b), f32_f16(c)));
+}
+static inline uint16_t bf16_fma(uint16_t a, uint16_t b, uint16_t c) {
+    return bf16_f64(f64_odd_fma((double)f32_bf16(a), (double)f32_bf16(b), (double)f32_bf16(c)));
+}
+
+#define ITS_HALF_ARITHMETIC(T)                               \
+    static inline uint16_t T##_add(uint16_t a, uint16_t b) { \
+        return T##_f32(f32_##T(a) + f32_##T(b));             \
+    }                                                        \
+    static inline uint16_t T##_sub(uint16_t a, uint16_t b) { \
+        return T##_f32(f32_##T(a) - f32_##T(b));             \
+    }                                                        \
+    static inline uint16_t T##_mul(uint16_t a, uint16_t b) { \
+        return T##_f32(f32_##T(a) * f32_##T(b));             \
     }
 ITS_HALF_ARITHMETIC(f16)
 ITS_HALF_ARITHMETIC(bf16)
