@@ -16,7 +16,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs test-gpu bench-gpu fresh-clone corpus check-corpus wheel clean
+        check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx fresh-clone corpus check-corpus wheel clean
 
 default: build
 	@echo
@@ -70,6 +70,15 @@ test-python: build-tests-release build-tests-asan-gcc ## the Python tests and th
 
 test-gpu: build setup-test ## the tests that need a GPU, with the Python that has torch: make test-gpu GPU_PYTHON=python3
 	@$(GPU_PYTHON) -m pytest tests/gpu $(PYTEST_ARGS)
+
+bench-sim: build ## the simulator's speed: warp-instructions/s, FLOP/s of mma
+	@cmake --build --preset release --target bench_sim >/dev/null
+	@build/release/bin/bench_sim
+
+bench-ptx: build ## parse, print and link: make bench-ptx KERNEL=calls-a-region.ptx REGION=device.ptx
+	@test -n "$(KERNEL)" -a -n "$(REGION)" || { echo "say which: make bench-ptx KERNEL=k.ptx REGION=r.ptx"; exit 2; }
+	@cmake --build --preset release --target bench_ptx >/dev/null
+	@build/release/bin/bench_ptx "$(KERNEL)" "$(REGION)"
 
 bench-gpu: build ## figures on a GPU: waits in a product, linking NVSHMEM
 	@PYTHONPATH=python $(GPU_PYTHON) bench/gpu.py

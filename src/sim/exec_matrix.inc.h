@@ -23,17 +23,27 @@ static inline float mma_e4m3(u8 bits) {
     return bits & 0x80 ? -value : value;
 }
 
+#if defined(__F16C__) && defined(__AVX2__)
+static inline void mma_eight_f16(const u16 *from, float *to) {
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from)));
+}
+#else
+static inline void mma_eight_f16(const u16 *from, float *to) {
+    for (u32 i = 0; i < 8; i++) to[i] = f32_f16(from[i]);
+}
+#endif
+
 /* One row of a tile of eight: `columns` elements as floats. */
-static void mma_unpack_f32(u32 kind, const void *tile, u32 row, u32 columns, float *out) {
+static inline void mma_unpack_f32(u32 kind, const void *tile, u32 row, u32 columns, float *out) {
     switch (kind) {
     case ITS_ELEMENT_F16:
-        for (u32 i = 0; i < columns; i++) out[i] = f32_f16(((const u16 *)tile)[row * columns + i]);
+        mma_eight_f16((const u16 *)tile + row * 8, out);
         break;
     case ITS_ELEMENT_BF16:
-        for (u32 i = 0; i < columns; i++) out[i] = f32_bf16(((const u16 *)tile)[row * columns + i]);
+        for (u32 i = 0; i < 8; i++) out[i] = f32_bits((u32)((const u16 *)tile)[row * 8 + i] << 16);
         break;
     case ITS_ELEMENT_TF32:
-        for (u32 i = 0; i < columns; i++) out[i] = f32_bits(((const u32 *)tile)[row * columns + i] & 0xffffe000u);
+        for (u32 i = 0; i < 4; i++) out[i] = f32_bits(((const u32 *)tile)[row * 4 + i] & 0xffffe000u);
         break;
     case ITS_ELEMENT_E4M3:
         for (u32 i = 0; i < columns; i++) out[i] = mma_e4m3(((const u8 *)tile)[row * columns + i]);
@@ -65,7 +75,7 @@ static inline u32 mma_columns(u32 kind) {
 
 /* A as rows, B as rows of its transpose turned around, so that eight columns of a row of D are one vector. */
 #define ITS_MMA_LOAD(T, unpack)                                                                        \
-    T a[16][ITS_MMA_MOST_K], b[ITS_MMA_MOST_K][8], line[32];                                           \
+    _Alignas(32) T a[16][ITS_MMA_MOST_K], b[ITS_MMA_MOST_K][8], line[32];                              \
     const u32 *const list = job->list;                                                                 \
     const u32 wide_a = mma_columns(list[ITS_MMA_A_TYPE]), wide_b = mma_columns(list[ITS_MMA_B_TYPE]);  \
     const u32 blocks = job->m / 8, first_a = list[ITS_MMA_N_D], first_b = first_a + list[ITS_MMA_N_A]; \
@@ -83,31 +93,58 @@ static inline u32 mma_columns(u32 kind) {
 #define ITS_MMA_CELL(T, first, row, column) \
     ((T *)(void *)(job->regs +              \
                    list[ITS_MMA_REGS + (first) + 2 * ((row) / 8) + (column) % 2]))[(row) % 8 * 4 + (column) / 2]
-/* The same of 16 bits: one register of pairs. */
-#define ITS_MMA_HALF(first, row, column) \
-    ((u16 *)(void *)(job->regs + list[ITS_MMA_REGS + (first) + (row) / 8]))[(row) % 8 * 8 + (column)]
+typedef float mma_row __attribute__((vector_size(32))); /* eight columns of a row of D */
+
+/* A block of eight rows of C or D: `words` are its two registers of f32, or one of pairs of f16. */
+static inline void mma_rows_load(const char *even, const char *odd, mma_row *rows) {
+    for (u32 r = 0; r < 8; r++)
+        for (u32 j = 0; j < 4; j++) {
+            rows[r][2 * j] = ((const f32 *)(const void *)even)[4 * r + j];
+            rows[r][2 * j + 1] = ((const f32 *)(const void *)odd)[4 * r + j];
+        }
+}
+
+static inline void mma_rows_store(char *even, char *odd, const mma_row *rows) {
+    for (u32 r = 0; r < 8; r++)
+        for (u32 j = 0; j < 4; j++) {
+            float low = rows[r][2 * j], high = rows[r][2 * j + 1];
+            ((f32 *)(void *)even)[4 * r + j] = low != low ? f32_bits(0x7fffffffu) : low;
+            ((f32 *)(void *)odd)[4 * r + j] = high != high ? f32_bits(0x7fffffffu) : high;
+        }
+}
 
 static void mma_f32(const mma_job *job) {
     ITS_MMA_LOAD(float, mma_unpack_f32)
     const u32 first_c = first_b + list[ITS_MMA_N_B];
     const bool half_c = list[ITS_MMA_C_TYPE] == ITS_ELEMENT_F16, half_d = list[ITS_MMA_D_TYPE] == ITS_ELEMENT_F16;
-    _Alignas(64) float out[16][8];
-    for (u32 row = 0; row < job->m; row++) {
-        float sum[8];
-        for (u32 n = 0; n < 8; n++)
-            sum[n] = half_c ? f32_f16(ITS_MMA_HALF(first_c, row, n)) : ITS_MMA_CELL(f32, first_c, row, n);
-        for (u32 k = 0; k < job->k; k++)
-            for (u32 n = 0; n < 8; n++) sum[n] += a[row][k] * b[k][n];
-        memcpy(out[row], sum, sizeof(sum));
-    }
-    for (u32 row = 0; row < job->m; row++)
-        for (u32 n = 0; n < 8; n++) {
-            float value = out[row][n] != out[row][n] ? f32_bits(0x7fffffffu) : out[row][n];
-            if (half_d)
-                ITS_MMA_HALF(0, row, n) = f16_f32(value);
-            else
-                ITS_MMA_CELL(f32, 0, row, n) = value;
+    mma_row out[2][8];
+    for (u32 block = 0; block < blocks; block++) {
+        mma_row rows[8];
+        const u32 *c = list + ITS_MMA_REGS + first_c + (half_c ? block : 2 * block);
+        if (half_c)
+            for (u32 i = 0; i < 64; i++)
+                rows[i / 8][i % 8] = f32_f16(((const u16 *)(const void *)(job->regs + c[0]))[i]);
+        else
+            mma_rows_load(job->regs + c[0], job->regs + c[1], rows);
+        for (u32 k = 0; k < job->k; k++) {
+            mma_row columns;
+            memcpy(&columns, b[k], sizeof(columns));
+#pragma GCC unroll 8
+            for (u32 r = 0; r < 8; r++) rows[r] += a[8 * block + r][k] * columns;
         }
+        memcpy(out[block], rows, sizeof(rows));
+    }
+    for (u32 block = 0; block < blocks; block++) {
+        const u32 *d = list + ITS_MMA_REGS + (half_d ? block : 2 * block);
+        if (!half_d) {
+            mma_rows_store(job->regs + d[0], job->regs + d[1], out[block]);
+            continue;
+        }
+        for (u32 i = 0; i < 64; i++) {
+            float value = out[block][i / 8][i % 8];
+            ((u16 *)(void *)(job->regs + d[0]))[i] = f16_f32(value != value ? f32_bits(0x7fffffffu) : value);
+        }
+    }
 }
 
 static void mma_s32(const mma_job *job) {
