@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -108,3 +109,18 @@ def test_hand_written_files_keep_their_machine_code(path: Path, rename: bool, tm
     renamer = roundtrip.build_renamer(str(tmp_path)) if rename else None
     outcome, detail = roundtrip.check(item, str(LIBRARY), renamer, True, tmp_path)
     assert outcome in roundtrip.FINE, f"{outcome}: {detail}"
+
+
+def test_a_case_runs_on_the_simulator() -> None:
+    pytest.importorskip("triton")
+    command = [sys.executable, str(HERE / "run_sim.py"), "--library", str(LIBRARY), "--only"]
+    done = subprocess.run([*command, "control.asserted*"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "2 of 2 cases passed" in done.stdout, done.stdout + done.stderr
+    assert subprocess.run([*command, "no such case"], capture_output=True, check=False).returncode == 1
+
+
+def test_a_wrong_outcome_is_told() -> None:
+    entry = cases.Case("x.y", None, {"n": 3}, (1,), {}, (), lambda x, n, **_: {"x": x + n}, None, 0, None, HERE)
+    before = {"x": np.arange(4)}
+    assert entry.check(before, {"x": np.arange(4) + 3}) is None
+    assert entry.check(before, {"x": np.arange(4) + 4}) == "x[0] is np.int64(4), expected np.int64(3) (4 of 4 differ)"
