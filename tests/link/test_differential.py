@@ -1,7 +1,8 @@
 """Inlining must not change what a module computes: random modules full of calls, run on the simulator both ways.
 
-The simulator executes calls as the PTX manual defines them. (A GPU is no oracle for the calls: those that ptxas makes
-mix up parameters that one side writes in other pieces than the other reads. The inlined modules are right there.)
+The simulator executes calls as the PTX manual defines them. A GPU is the oracle for the inlined modules only: on an H200
+they compute what the simulator says, but for some of these modules ptxas 13.0 makes calls that do not, for instance by
+widening an 8-bit piece in a 16-bit register as if that had 32 bits.
 """
 
 from __future__ import annotations
