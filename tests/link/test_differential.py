@@ -1,6 +1,6 @@
 """Inlining must not change what a module computes: random modules full of calls, run on the simulator both ways.
 
-The simulator executes calls as the PTX manual defines them. A GPU is the oracle for the inlined modules only: on an H200
+The simulator executes calls as the PTX manual defines them. A GPU is the oracle for inlined modules only: on an H200
 they compute what the simulator says, but for some of these modules ptxas 13.0 makes calls that do not, for instance by
 widening an 8-bit piece in a 16-bit register as if that had 32 bits.
 """
