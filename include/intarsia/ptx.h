@@ -153,7 +153,7 @@ typedef enum its_operand_kind {
 enum {                             /* its_operand.flags */
        ITS_OPND_NOT = 1 << 0,      /* !p */
        ITS_OPND_UNSIGNED = 1 << 1, /* ITS_OPND_INT */
-       ITS_OPND_NEG = 1 << 2,      /* -r: nothing in PTX today, carried through */
+       ITS_OPND_NEG = 1 << 2,      /* -r: a negated source of vmad */
        ITS_OPND_OFFSET = 1 << 3, /* REG, SYM: an offset was written, if only +0, of which ptxas -O0 makes an addition */
 };
 

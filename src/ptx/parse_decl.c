@@ -353,8 +353,10 @@ static bool register_range(its_parser *parser, its_regs *regs) {
     if (token->bits > MOST_REGISTERS) return its_error(parser, token->pos, "more than %d registers", MOST_REGISTERS);
     regs->n = (uint32_t)token->bits;
     next(parser);
-    if (!regs->n) return its_error(parser, regs->node.pos, "a range of no registers");
-    return its_expect(parser, '>', "'>'") && its_bind_range(parser, regs);
+    if (!its_expect(parser, '>', "'>'")) return false;
+    if (!regs->n) return true; /* declares nothing, and ptxas takes it: there is no node for it */
+    its_list_append(parser->list, &regs->node);
+    return its_bind_range(parser, regs);
 }
 
 static bool one_register(its_parser *parser, const its_decl_head *head) {
@@ -365,9 +367,9 @@ static bool one_register(its_parser *parser, const its_decl_head *head) {
     regs->type = (uint8_t)head->type;
     regs->type_name = head->type_name;
     regs->vec = head->vec;
-    its_list_append(parser->list, &regs->node);
     next(parser);
     if (is_kind(parser, '<')) return register_range(parser, regs);
+    its_list_append(parser->list, &regs->node);
     its_symbol *symbol = its_symbol_new(parser, ITS_SYM_REG, regs->name, pos);
     symbol->space = ITS_SPACE_REG;
     symbol->type = regs->type;

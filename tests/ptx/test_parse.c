@@ -150,6 +150,7 @@ static const sample modules[] = {
     {".entry k()\n{\n\t.reg .b32 i;\nT: .branchtargets A, B;\n\tbrx.idx i, T;\nA:\nB:\n\tret;\n}\n", NULL},
     {".entry k()\n{\n\t.reg .b64 f;\nP: .callprototype (.param .b32 _) _ (.param .b64 _);\n\tcall (_), f, (1), P;\n}\n",
      NULL},
+    {".entry k()\n{\n\t.reg .b32 a<0>;\n\tret;\n}\n", ".entry k()\n{\n\tret;\n}\n"},
     {"#line 4 \"x.cu\"\n.global .b32 x;\n", NULL},
 };
 
