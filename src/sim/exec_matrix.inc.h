@@ -58,7 +58,7 @@ static void mma_unpack_s32(u32 kind, const void *tile, u32 row, u32 columns, s32
     const u8 *bytes = tile;
     for (u32 i = 0; i < columns; i++) {
         u32 at = row * columns + i;
-        u32 nibble = (bytes[at / 2] >> (4 * (at % 2))) & 15u;
+        u32 nibble = ((u32)bytes[at / 2] >> (4 * (at % 2))) & 15u;
         out[i] = kind == ITS_ELEMENT_S8   ? (s8)bytes[at]
                  : kind == ITS_ELEMENT_U8 ? bytes[at]
                  : kind == ITS_ELEMENT_S4 ? (s32)(nibble ^ 8u) - 8
