@@ -30,10 +30,10 @@ typedef struct text {
 
 static void put_bytes(text *out, const char *bytes, size_t size) {
     its_expander *x = out->x;
-    if (x->text_capacity - out->size < size) {
+    if (!x->text || x->text_capacity - out->size < size) {
         size_t capacity = (out->size + size) * 2 + 64;
         char *grown = its_arena_alloc(&x->linker->scratch, capacity);
-        if (out->size) memcpy(grown, x->text, out->size);
+        if (out->size && x->text) memcpy(grown, x->text, out->size);
         x->text = grown;
         x->text_capacity = capacity;
     }

@@ -41,6 +41,7 @@ typedef struct position {
 } position;
 
 static void advance(position *at, const its_source *source, uint32_t offset) {
+    if (!source) return;
     if (at->source != source || offset < at->offset) *at = (position){source, 0, 1, 0};
     for (; at->offset < offset && at->offset < source->size; at->offset++) {
         if (source->text[at->offset] != '\n') continue;
