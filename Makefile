@@ -66,7 +66,7 @@ test-c-%: build-tests-%
 
 test-python: build-tests-release build-tests-asan-gcc ## the Python tests and those of the command line
 	@echo "== Python tests"
-	@INTARSIA_TEST_PROGRAM=build/asan-gcc/bin/intarsia $(VENV)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+	@INTARSIA_TEST_PROGRAM=$(CURDIR)/build/asan-gcc/bin/intarsia $(VENV)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 test-gpu: build setup-test ## the tests that need a GPU, with the Python that has torch: make test-gpu GPU_PYTHON=python3
 	@$(GPU_PYTHON) -m pytest tests/gpu $(PYTEST_ARGS)

@@ -1,4 +1,4 @@
-"""Makes generate.py importable: pytest runs with --import-mode=importlib."""
+"""Makes random_modules.py importable: pytest runs with --import-mode=importlib."""
 
 import sys
 from pathlib import Path

@@ -13,8 +13,8 @@ import struct
 import subprocess
 from pathlib import Path
 
-import generate
 import pytest
+import random_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("INTARSIA_TEST_PROGRAM", ROOT / "build" / "release" / "bin" / "intarsia")).resolve()
@@ -42,7 +42,7 @@ def simulate(module: Path, words: Path, *options: str) -> bytes:
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_inlined_computes_the_same(seed, tmp_path, words):
     module = tmp_path / "module.ptx"
-    module.write_text(generate.make_module(seed))
+    module.write_text(random_modules.make_module(seed))
     called = simulate(module, words, "--no-inline")
     assert any(called)
     assert simulate(module, words) == called
@@ -54,4 +54,4 @@ def test_inlined_computes_the_same(seed, tmp_path, words):
 
 
 def test_modules_differ():
-    assert len({generate.make_module(seed) for seed in range(20)}) == 20
+    assert len({random_modules.make_module(seed) for seed in range(20)}) == 20

@@ -1,6 +1,6 @@
 """Random PTX modules full of calls, to compare what they compute before and after inlining.
 
-    python tests/link/generate.py SEED > module.ptx
+    python tests/link/random_modules.py SEED > module.ptx
 
 Every module has one entry `kernel(u64 in, u64 out)`: each thread reads a word, calls functions with it, and writes a
 word. Parameters are scalars and structs, written in pieces on one side and read in other pieces on the other; every
