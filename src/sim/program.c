@@ -198,23 +198,45 @@ void its_sim_program_free(its_sim_program *program) {
 
 /* -- places -------------------------------------------------------------------------------------------------------- */
 
-/* Copies of sources and origins, each made once: the newest is asked first, since neighbours share them. */
+/* The slot of a source or origin: its own, or the empty one where it goes. */
+static its_sim_copied *slot_of(const its_sim_copies_made *copies, const void *from) {
+    size_t at = (size_t)(((uint64_t)(uintptr_t)from * 0x9e3779b97f4a7c15ull) >> 32) & (copies->capacity - 1);
+    while (copies->slots[at].from && copies->slots[at].from != from) at = (at + 1) & (copies->capacity - 1);
+    return &copies->slots[at];
+}
+
+static const void *copy_of(const its_sim_program *program, const void *from) {
+    return program->copied.capacity ? slot_of(&program->copied, from)->to : NULL;
+}
+
+static void remember(its_sim_program *program, const void *from, const void *to) {
+    its_sim_copies_made *copies = &program->copied;
+    if ((copies->count + 1) * 2 > copies->capacity) {
+        its_sim_copies_made bigger = {.count = copies->count, .capacity = copies->capacity ? copies->capacity * 2 : 16};
+        bigger.slots = ITS_NEW_ARRAY(&program->arena, its_sim_copied, bigger.capacity);
+        for (size_t i = 0; i < copies->capacity; i++)
+            if (copies->slots[i].from) *slot_of(&bigger, copies->slots[i].from) = copies->slots[i];
+        *copies = bigger;
+    }
+    *slot_of(copies, from) = (its_sim_copied){from, to};
+    copies->count++;
+}
+
 static const its_source *copy_source(its_sim_program *program, const its_source *source) {
-    for (size_t i = program->sources.count; i-- > 0;)
-        if (program->sources.items[i].from == source) return program->sources.items[i].to;
+    const its_source *known = copy_of(program, source);
+    if (known) return known;
     its_source *copy = ITS_NEW(&program->arena, its_source);
     copy->name = its_arena_text(&program->arena, source->name, strlen(source->name));
     copy->text = its_arena_text(&program->arena, source->text, source->size);
     copy->size = source->size;
-    its_sim_copied entry = {source, copy};
-    ITS_PUSH(&program->arena, &program->sources, entry);
+    remember(program, source, copy);
     return copy;
 }
 
+/* Each origin is copied once; calls nest as deep as inlining did, which the linker limits. */
 static const its_origin *copy_origin(its_sim_program *program, const its_origin *origin) {
-    if (!origin) return NULL;
-    for (size_t i = program->origins.count; i-- > 0;)
-        if (program->origins.items[i].from == origin) return program->origins.items[i].to;
+    const its_origin *known = origin ? copy_of(program, origin) : NULL;
+    if (!origin || known) return known;
     its_origin *copy = ITS_NEW(&program->arena, its_origin);
     copy->source = copy_source(program, origin->source);
     copy->callee = origin->callee;
@@ -226,8 +248,7 @@ static const its_origin *copy_origin(its_sim_program *program, const its_origin 
         call->node.origin = copy_origin(program, origin->call->node.origin);
         copy->call = call;
     }
-    its_sim_copied entry = {origin, copy};
-    ITS_PUSH(&program->arena, &program->origins, entry);
+    remember(program, origin, copy);
     return copy;
 }
 

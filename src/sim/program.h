@@ -217,10 +217,15 @@ typedef struct its_sim_variable {
     uint32_t align;
 } its_sim_variable;
 
-/* What was copied out of the module, and the copy. */
+/* What was copied out of the module, by address: open addressing, a power of two of slots. */
 typedef struct its_sim_copied {
     const void *from, *to;
 } its_sim_copied;
+
+typedef struct its_sim_copies_made {
+    its_sim_copied *slots;
+    size_t count, capacity;
+} its_sim_copies_made;
 
 struct its_sim_program {
     its_context *ctx;
@@ -240,9 +245,8 @@ struct its_sim_program {
     ITS_VEC(its_sim_where) wheres;
     ITS_VEC(its_sim_loc) locs;
     ITS_VEC(its_sim_file) files;
-    ITS_VEC(its_sim_copied) sources; /* see its_sim_where_of */
-    ITS_VEC(its_sim_copied) origins;
-    char *data; /* all .global and .const variables lie in one block */
+    its_sim_copies_made copied; /* sources and origins; see its_sim_where_of */
+    char *data;                 /* all .global and .const variables lie in one block */
     size_t data_size;
     uint64_t heap_used;     /* bytes of device malloc */
     uint32_t shared_size;   /* static shared memory of the module, from ITS_SIM_SHARED_BEGIN on */

@@ -1,4 +1,5 @@
 /* Every kind of fault, with its whole report. */
+#include "intarsia/link.h"
 #include "kit.h"
 
 #define REGISTERS ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\n"
@@ -289,6 +290,39 @@ static void test_places(void **state) {
     kit_close(&k);
 }
 
+/* The calls that the linker inlined, from the inside out, after the linked module and its inputs are gone. */
+static void test_inlined_calls(void **state) {
+    (void)state;
+    static const char text[] = KIT_HEAD ".func inner(.param .b64 p)\n{\n.reg .b64 %a;\nld.param.u64 %a, [p];\n"
+                                        "st.global.u32 [%a], 1;\nret;\n}\n"
+                                        ".func outer(.param .b64 p)\n{\n.reg .b64 %a;\nld.param.u64 %a, [p];\n"
+                                        "{ .param .b64 q; st.param.b64 [q], %a;\ncall inner, (q); }\nret;\n}\n"
+                                        ".visible .entry f(.param .u64 a)\n{\n.reg .b64 %a;\nld.param.u64 %a, [a];\n"
+                                        "{ .param .b64 q; st.param.b64 [q], %a;\ncall outer, (q); }\nret;\n}\n";
+    kit k;
+    kit_open(&k);
+    its_module *module;
+    assert_int_equal(its_ptx_parse(k.ctx, "kernel.ptx", text, sizeof(text) - 1, &module), ITS_OK);
+    its_linked *linked;
+    its_link_input input = {.main = module};
+    assert_int_equal(its_link(k.ctx, &input, &linked), ITS_OK);
+    assert_int_equal(its_sim_program_new(k.ctx, &k.machine, its_linked_module(linked), &k.program), ITS_OK);
+    its_linked_free(linked);
+    its_module_free(module);
+    assert_int_equal(kit_launch_run(&k, (kit_launch){"f", 1, 1, 0, {64}}), ITS_SIM_FAULT);
+    its_diag_clear(k.ctx);
+    its_sim_fault_report(k.ctx, its_sim_grid_fault(k.grid));
+    const its_diag *d = diag(&k);
+    assert_int_equal(d->n_places, 3);
+    assert_string_equal(d->places[0].text, "st.global.u32 [%a], 1;");
+    assert_int_equal(d->places[0].line, 8);
+    assert_string_equal(d->places[1].label, "'inner' is inlined from here");
+    assert_string_equal(d->places[1].text, "call inner, (q); }");
+    assert_string_equal(d->places[2].label, "'outer' is inlined from here");
+    assert_string_equal(d->places[2].text, "call outer, (q); }");
+    kit_close(&k);
+}
+
 /* What the simulator doesn't have is told when the kernel that reaches it is looked up, with its place; never run. */
 static void test_refusals(void **state) {
     (void)state;
@@ -357,8 +391,8 @@ int main(void) {
         cmocka_unit_test(test_read_only),     cmocka_unit_test(test_variable_bounds),
         cmocka_unit_test(test_other_spaces),  cmocka_unit_test(test_other_pes),
         cmocka_unit_test(test_control),       cmocka_unit_test(test_synchronisation),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_inlined_calls),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests_name("sim/faults", tests, NULL, NULL);
 }

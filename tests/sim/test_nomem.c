@@ -73,7 +73,7 @@ static void test_every_allocation(void **state) {
     heap h = {0};
     its_allocator allocator = {resize, &h};
     its_context *ctx = its_context_new(&allocator);
-    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0)};
+    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0), .stack_size = 16384};
     its_module *module;
     assert_int_equal(its_ptx_parse(ctx, "nomem.ptx", text, sizeof(text) - 1, &module), ITS_OK);
     uint32_t *out = aligned_alloc(256, 256);
