@@ -76,7 +76,7 @@ static void fail(lane_call *c, its_sim_fault_kind kind, const char *why) {
 
 static void put(lane_call *c, const char *text, size_t size) {
     if (c->failed) return;
-    if (c->capacity - c->size < size + 1) {
+    if (!c->text || c->capacity - c->size < size + 1) {
         its_context *ctx = c->x->grid->ctx;
         size_t wanted = (c->size + size + 1) * 2;
         char *bigger = its_block_alloc(ctx, wanted);
