@@ -84,7 +84,7 @@ static void put(lane_call *c, const char *text, size_t size) {
             fail(c, ITS_SIM_FAULT_NOMEM, "");
             return;
         }
-        if (c->size) memcpy(bigger, c->text, c->size);
+        if (c->text) memcpy(bigger, c->text, c->size);
         its_free(ctx, c->text);
         c->text = bigger;
         c->capacity = wanted;
