@@ -47,6 +47,7 @@ typedef struct its_sim_frag {
     uint64_t wake;   /* nanoseconds */
     /* The loop it may be spinning in: where, how often, what the registers were. */
     const its_sim_op *loop, *loop_end; /* first operation, and the last branch back to it */
+    uint32_t loop_depth;               /* of the call that it is in */
     uint32_t loop_count;
     uint64_t loop_hash;
 } its_sim_frag;

@@ -240,7 +240,10 @@ static bool run_slice(its_sim_exec *x, its_sim_warp *warp, uint64_t budget) {
         if (end == ENDED_FAULT) return false;
         warp->ran += x->count - before;
         /* A call in a loop ends a run of the fragment too; the loop is still the same one. */
-        bool same = spun && frag->spins && !frag->wrote && frags == warp->n_frags && live == warp->live;
+        const bool within = frag->depth > frag->loop_depth ||
+                            (frag->depth == frag->loop_depth && frag->pc >= frag->loop && frag->pc <= frag->loop_end);
+        bool same = spun && frag->spins && !frag->wrote && within && frags == warp->n_frags && live == warp->live;
+        if (spun && !within) frag->spins = false; /* it has left the loop */
         if (end == ENDED_SPINS ? !spun : !same) x->progress = true;
         if (end == ENDED_MET) its_sim_frag_join(warp);
         if (end != ENDED_SPINS) continue;

@@ -138,6 +138,7 @@ bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *branch) {
     if (frag->loop != target || frag->wrote) {
         frag->loop = target;
         frag->loop_end = branch;
+        frag->loop_depth = frag->depth;
         frag->loop_count = 0;
         frag->wrote = frag->spins = false;
         return false;

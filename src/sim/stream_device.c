@@ -275,6 +275,7 @@ static void stop_by_deadlock(its_device *device) {
 /* Requires that all work was looked at, in vain. Stops if nobody can ever go on. */
 static void mind_deadlock(its_device *device) {
     const its_world *world = device->pe->world;
+    if (its_world_left_alone(world) >= 0) return; /* mind_others has the better words */
     for (size_t i = 0; i < device->n_streams; i++) {
         const its_work *work = device->streams[i].first;
         if (work && work->kind == ITS_WORK_KERNEL && its_sim_grid_sleeps(work->kernel.grid)) return;
