@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "link/clone.h"
 #include "link/linker.h"
 
 typedef struct analysis {
@@ -149,6 +150,13 @@ static void add_call(analysis *analyser, its_insn *insn) {
         call.target = its_symbol_final(parts.target->symbol);
         call.callee = call.target->pass;
     }
+    for (uint16_t i = 0; i < insn->node.count; i++) { /* any other operand is none that a call has */
+        its_operand *operand = &insn->ops[i];
+        if (operand->kind == ITS_OPND_GROUP || operand == parts.target) continue;
+        note_mention(operand, analyser);
+        for (uint16_t j = 0; operand->kind == ITS_OPND_ADDR && j < operand->count; j++)
+            note_mention(&operand->list[j], analyser);
+    }
     note_params(analyser, parts.args, parts.n_args);
     note_params(analyser, parts.results, parts.n_results);
     ITS_PUSH(&analyser->linker->scratch, &analyser->func->calls, call);
@@ -289,15 +297,13 @@ static void note_var(analysis *analyser, its_symbol *symbol) {
 
 static void note_node(analysis *analyser, its_node *node) {
     its_link_func *func = analyser->func;
+    if (node->kind != ITS_NODE_INSN) its_visit_deep(node, note_mention, analyser);
     switch ((its_node_kind)node->kind) {
     case ITS_NODE_INSN:
         note_insn(analyser, (its_insn *)node);
         break;
     case ITS_NODE_REGS:
         note_regs(analyser, (const its_regs *)node);
-        break;
-    case ITS_NODE_VAR:
-        note_var(analyser, ((its_var *)node)->symbol);
         break;
     case ITS_NODE_LABEL: {
         const its_symbol *symbol = ((its_decl *)node)->symbol;
@@ -310,7 +316,6 @@ static void note_node(analysis *analyser, its_node *node) {
         break;
     case ITS_NODE_TARGETS:
         note_param_symbol(analyser, ((its_targets *)node)->symbol);
-        its_node_visit(node, note_mention, analyser);
         break;
     case ITS_NODE_OPEN:
         if (++analyser->depth > func->depth) func->depth = analyser->depth;
@@ -372,6 +377,8 @@ void its_link_analyse(its_linker *linker, its_link_func *func) {
     func->params = ITS_NEW_ARRAY(scratch, its_link_param *, func->n_vars);
     note_formals(&analyser, &func->func->results);
     note_formals(&analyser, &func->func->params);
+    for (its_node *node = func->func->first; node; node = node->next) /* text may name them before */
+        if (node->kind == ITS_NODE_VAR) note_var(&analyser, ((its_var *)node)->symbol);
     for (its_node *node = func->func->first; node; node = node->next) note_node(&analyser, node);
     func->range_alias = analyser.range_alias.items;
     func->n_ranges = (uint32_t)analyser.range_alias.count;

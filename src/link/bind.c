@@ -43,10 +43,6 @@ static uint32_t width_of(const its_operand *operand) {
     return its_type_size((its_type)operand->symbol->type);
 }
 
-static its_slot *slot_of(its_frame *frame, const its_operand *operand) {
-    return its_param_of(frame->func, operand) ? &frame->slots[operand->symbol->id] : NULL;
-}
-
 static its_operand address_of(its_expander *x, its_symbol *symbol, uint64_t offset) {
     its_operand *base = its_arena_alloc(its_module_arena(x->out), sizeof *base);
     *base = (its_operand){.kind = ITS_OPND_SYM, .symbol = symbol, .offset = (int64_t)offset};
@@ -190,15 +186,31 @@ static its_symbol *make_memory(its_expander *x, its_frame *frame, const its_symb
     return its_new_var(x, frame, name, &like, ITS_SPACE_LOCAL);
 }
 
-void its_bind_declare(its_expander *x, its_frame *frame, its_symbol *param, its_slot_form form) {
+static void declare(its_expander *x, its_frame *frame, its_symbol *param, its_slot_form form) {
     its_slot *slot = &frame->slots[param->id];
     slot->param = frame->func->params[param->id];
     slot->form = (uint8_t)form;
-    if (form == ITS_SLOT_CELLS)
+    if (form == ITS_SLOT_CELLS) {
         make_cells(x, frame, slot);
-    else if (form == ITS_SLOT_MEMORY)
-        slot->symbol = make_memory(x, frame, param);
-    if (form == ITS_SLOT_MEMORY) frame->vars[param->id] = slot->symbol;
+    } else if (form == ITS_SLOT_MEMORY) {
+        frame->vars[param->id] = slot->symbol = make_memory(x, frame, param);
+    } else {
+        its_operand operand = {.kind = ITS_OPND_SYM, .symbol = param};
+        slot->symbol = its_map_operand(x, frame, &operand).symbol;
+    }
+}
+
+/* Usually at its declaration; text that names it earlier is wrong, but must not confuse us. */
+its_slot *its_bind_slot(its_expander *x, its_frame *frame, const its_link_param *param) {
+    its_slot *slot = &frame->slots[param->symbol->id];
+    its_slot_form form = param->regular ? ITS_SLOT_CELLS : ITS_SLOT_MEMORY;
+    if (!slot->param) declare(x, frame, param->symbol, param->with_inlined ? form : ITS_SLOT_REAL);
+    return slot;
+}
+
+static its_slot *slot_of(its_expander *x, its_frame *frame, const its_operand *operand) {
+    const its_link_param *param = its_param_of(frame->func, operand);
+    return param ? its_bind_slot(x, frame, param) : NULL;
 }
 
 /* -- slot to slot -------------------------------------------------------------------------------------------------- */
@@ -278,11 +290,12 @@ static void copy_value_out(const place *at, its_operand value, const its_slot *f
 /* -- entering and leaving ------------------------------------------------------------------------------------------ */
 
 /* How a formal parameter lives at this site: in cells if what is passed fits them. */
-static its_slot_form form_of(its_frame *callee, const its_symbol *formal, const its_operand *actual, bool result) {
+static its_slot_form form_of(its_expander *x, its_frame *callee, const its_symbol *formal, const its_operand *actual,
+                             bool result) {
     const its_link_param *param = callee->func->params[formal->id];
     if (!param->regular) return ITS_SLOT_MEMORY;
     if (!actual) return ITS_SLOT_CELLS;
-    const its_slot *other = slot_of(callee->caller, actual);
+    const its_slot *other = slot_of(x, callee->caller, actual);
     if (!other) return is_whole(param) || actual->kind == ITS_OPND_SINK ? ITS_SLOT_CELLS : ITS_SLOT_MEMORY;
     if (other->form != ITS_SLOT_CELLS) return ITS_SLOT_CELLS;
     bool fits = result ? covers(param, other->param) : covers(other->param, param);
@@ -298,7 +311,7 @@ static its_symbol *formal_register(its_expander *x, its_frame *callee, const its
 }
 
 static void move_register(const place *at, its_symbol *reg, const its_operand *actual, bool result) {
-    its_slot *slot = slot_of(at->frame, actual);
+    its_slot *slot = slot_of(at->x, at->frame, actual);
     uint32_t size = its_type_size((its_type)reg->type);
     its_operand inner = its_reg_operand(reg);
     if (actual->kind == ITS_OPND_SINK) return;
@@ -321,8 +334,8 @@ static void enter_param(const place *at, its_frame *callee, its_symbol *formal, 
         move_register(at, formal_register(at->x, callee, formal), actual, false);
         return;
     }
-    its_bind_declare(at->x, callee, formal, form_of(callee, formal, actual, false));
-    const its_slot *from = slot_of(at->frame, actual), *to = &callee->slots[formal->id];
+    declare(at->x, callee, formal, form_of(at->x, callee, formal, actual, false));
+    const its_slot *from = slot_of(at->x, at->frame, actual), *to = &callee->slots[formal->id];
     if (from)
         copy_slot(at, to, from);
     else
@@ -339,7 +352,7 @@ void its_bind_enter(its_expander *x, its_frame *callee) {
         if (formal->kind == ITS_SYM_REG)
             formal_register(x, callee, formal);
         else
-            its_bind_declare(x, callee, formal, form_of(callee, formal, actual, true));
+            declare(x, callee, formal, form_of(x, callee, formal, actual, true));
     }
     for (uint32_t i = 0; i < formals->n; i++) enter_param(&at, callee, formals->items[i], &parts.args[i]);
 }
@@ -355,7 +368,7 @@ void its_bind_leave(its_expander *x, its_frame *callee) {
             move_register(&at, callee->regs[formal->id], actual, true);
             continue;
         }
-        const its_slot *to = slot_of(at.frame, actual), *from = &callee->slots[formal->id];
+        const its_slot *to = slot_of(x, at.frame, actual), *from = &callee->slots[formal->id];
         if (to)
             copy_slot(&at, to, from);
         else
@@ -435,13 +448,13 @@ void its_bind_kept(its_expander *x, its_frame *frame, its_insn *call) {
     kept_result result = {.slot = NULL};
     copy->node.flags &= (uint8_t)~ITS_INSN_REGION;
     for (uint16_t i = 0; i < original.n_args; i++) {
-        const its_slot *slot = slot_of(frame, &original.args[i]);
+        const its_slot *slot = slot_of(x, frame, &original.args[i]);
         if (!slot || slot->form == ITS_SLOT_REAL) continue;
         its_slot real = make_real(x, frame, slot);
         copy_slot(&at, &real, slot);
         replace_operand(&parts.args[i], real.symbol);
     }
-    if (original.n_results) result.slot = slot_of(frame, &original.results[0]);
+    if (original.n_results) result.slot = slot_of(x, frame, &original.results[0]);
     if (result.slot && result.slot->form != ITS_SLOT_REAL) {
         result.real = make_real(x, frame, result.slot);
         replace_operand(&parts.results[0], result.real.symbol);
@@ -456,7 +469,7 @@ void its_bind_zero(its_expander *x, its_frame *frame, its_insn *call) {
     its_call_parts parts = its_call_take(call);
     its_operand zero = {.kind = ITS_OPND_INT};
     if (!parts.n_results || parts.results[0].kind == ITS_OPND_SINK) return;
-    const its_slot *slot = slot_of(frame, &parts.results[0]);
+    const its_slot *slot = slot_of(x, frame, &parts.results[0]);
     if (!slot) {
         its_operand reg = its_map_operand(x, frame, &parts.results[0]);
         put_move(&at, reg_type(width_of(&reg)), reg, zero);

@@ -151,9 +151,50 @@ its_node *its_clone(const its_cloner *cloner, const its_node *node, const its_or
     return copy;
 }
 
-its_node *its_clone_directives(const its_cloner *cloner, const its_node *first, bool pragmas) {
+static void note_symbol(its_operand *operand, void *user) {
+    *(bool *)user |= operand->kind == ITS_OPND_SYM || operand->kind == ITS_OPND_REG;
+}
+
+static bool names_symbol(its_node *node) {
+    bool names = false;
+    its_node_visit(node, note_symbol, &names);
+    return names;
+}
+
+its_node *its_clone_directives(const its_cloner *cloner, its_node *first, bool definition) {
     its_node_list list = {0};
-    for (const its_node *node = first; node; node = node->next)
-        if (pragmas || node->kind != ITS_NODE_PRAGMA) its_list_append(&list, its_clone(cloner, node, node->origin));
+    for (its_node *node = first; node; node = node->next)
+        if (definition || (node->kind != ITS_NODE_PRAGMA && !names_symbol(node)))
+            its_list_append(&list, its_clone(cloner, node, node->origin));
     return list.first;
+}
+
+/* -- visiting ------------------------------------------------------------------------------------------------------ */
+
+static void visit_list(its_node *first, its_operand_visitor *visit, void *user) {
+    for (its_node *node = first; node; node = node->next) its_node_visit(node, visit, user);
+}
+
+static void visit_init(const its_var *var, its_operand_visitor *visit, void *user) {
+    for (uint32_t i = 0; i < var->n_init; i++) {
+        if (var->init[i].kind != ITS_OPND_SYM) continue;
+        its_operand operand = {.kind = ITS_OPND_SYM, .pos = var->init[i].pos, .symbol = var->init[i].symbol};
+        visit(&operand, user);
+    }
+}
+
+void its_visit_deep(its_node *node, its_operand_visitor *visit, void *user) {
+    switch ((its_node_kind)node->kind) {
+    case ITS_NODE_VAR:
+        visit_init((const its_var *)node, visit, user);
+        break;
+    case ITS_NODE_PROTO:
+        visit_list(((its_proto *)node)->directives, visit, user);
+        break;
+    case ITS_NODE_FUNC:
+        visit_list(((its_func *)node)->directives, visit, user);
+        break;
+    default:
+        its_node_visit(node, visit, user);
+    }
 }

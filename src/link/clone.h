@@ -16,6 +16,10 @@ its_operand its_clone_operand(const its_cloner *cloner, const its_operand *opera
 /* A copy of the symbol that belongs to nothing yet. */
 its_symbol *its_clone_symbol(its_module *out, const its_symbol *symbol, its_name name, const its_origin *origin);
 its_params its_clone_params(its_module *out, const its_params *params);
-its_node *its_clone_directives(const its_cloner *cloner, const its_node *first, bool pragmas);
+/* Of a definition all, of a declaration those that stand for themselves. */
+its_node *its_clone_directives(const its_cloner *cloner, its_node *first, bool definition);
+
+/* Visits every operand of a node, those of a prototype's or function's directives and of initialisers included. */
+void its_visit_deep(its_node *node, its_operand_visitor *visit, void *user);
 
 #endif

@@ -430,7 +430,7 @@ static void put_insn(its_expander *x, its_insn *insn) {
     if (m->op == ITS_OP_RET && frame->site)
         put_return(x, insn);
     else if (its_param_access_of(x->linker, frame->func, insn, &access) &&
-             frame->slots[access.param->symbol->id].form != ITS_SLOT_REAL)
+             its_bind_slot(x, frame, access.param)->form != ITS_SLOT_REAL)
         its_bind_access(x, frame, insn, &access);
     else
         put_plain(x, insn);
@@ -461,7 +461,7 @@ static void put_var(its_expander *x, its_var *var) {
     its_symbol *symbol = var->symbol;
     its_link_param *param = symbol->flags & ITS_SYM_IN_FUNC ? frame->func->params[symbol->id] : NULL;
     if (param && param->with_inlined) {
-        its_bind_declare(x, frame, symbol, param->regular ? ITS_SLOT_CELLS : ITS_SLOT_MEMORY);
+        its_bind_slot(x, frame, param);
         return;
     }
     its_emit(x, its_clone(&x->cloner, &var->node, origin_in(frame, &var->node)));

@@ -83,7 +83,8 @@ its_name its_in_local(its_expander *x, its_name name);
 
 /* -- bind.c -------------------------------------------------------------------------------------------------------- */
 
-void its_bind_declare(its_expander *x, its_frame *frame, its_symbol *param, its_slot_form form);
+/* Where a parameter lives in the frame; declares it if that was not done. */
+its_slot *its_bind_slot(its_expander *x, its_frame *frame, const its_link_param *param);
 void its_bind_enter(its_expander *x, its_frame *callee); /* declares the formals and copies the arguments in */
 void its_bind_leave(its_expander *x, its_frame *callee); /* copies the result out */
 void its_bind_access(its_expander *x, its_frame *frame, its_insn *insn, const its_param_access *access);

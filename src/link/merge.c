@@ -297,6 +297,17 @@ static void declare_if_function(merge *merger, const its_init *init) {
     if (symbol->kind == ITS_SYM_FUNC && !copy->func) copy_declaration(merger, symbol->func, copy, &merger->head);
 }
 
+/* What calls of an alias lead to may be defined only later: the alias's own declaration came first. */
+static void declare_aliasees(merge *merger) {
+    const struct its_module_private *priv = its_link_main(merger->linker)->priv;
+    for (size_t i = 0; i < priv->symbols.count; i++) {
+        its_symbol *symbol = priv->symbols.items[i], *target = its_symbol_final(symbol);
+        its_symbol *copy = target->pass;
+        if (!its_is_alias(symbol) || !is_reached(symbol) || !is_main(merger, target)) continue;
+        if (!copy->func) copy_declaration(merger, target->func, copy, &merger->head);
+    }
+}
+
 static void copy_other_heads(merge *merger) {
     its_linker *linker = merger->linker;
     for (size_t i = 0; i < linker->open.count; i++) {
@@ -400,6 +411,7 @@ bool its_link_merge(its_linker *linker) {
     merger.cloner = (its_cloner){linker->out, copy_symbol, &merger};
     its_lines_start(linker);
     add_symbols(&merger);
+    declare_aliasees(&merger);
     copy_other_heads(&merger);
     copy_main(&merger);
     copy_others(&merger);

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "link/clone.h"
 #include "link/linker.h"
 
 typedef struct plan {
@@ -22,16 +23,16 @@ enum { UNSEEN, ACTIVE, DONE };
 
 /* -- roots --------------------------------------------------------------------------------------------------------- */
 
-static void note_initialisers(its_linker *linker) {
-    for (const its_node *node = linker->out->first; node; node = node->next) {
-        if (node->kind != ITS_NODE_VAR) continue;
-        const its_var *var = (const its_var *)node;
-        for (uint32_t i = 0; i < var->n_init; i++) {
-            if (var->init[i].kind != ITS_OPND_SYM || var->init[i].symbol->kind != ITS_SYM_FUNC) continue;
-            its_link_func *func = its_symbol_final(var->init[i].symbol)->pass;
-            if (func) func->root = true;
-        }
-    }
+static void note_mention(its_operand *operand, void *user) {
+    (void)user;
+    if (operand->kind != ITS_OPND_SYM || operand->symbol->kind != ITS_SYM_FUNC) return;
+    its_link_func *func = its_symbol_final(operand->symbol)->pass;
+    if (func) func->root = true;
+}
+
+/* Functions that initialisers and directives name. */
+static void note_mentions(its_linker *linker) {
+    for (its_node *node = linker->out->first; node; node = node->next) its_visit_deep(node, note_mention, NULL);
 }
 
 static void note_aliases(its_linker *linker) {
@@ -50,7 +51,7 @@ static void analyse_all(its_linker *linker) {
         func->root = func->symbol->flags & shown;
     }
     for (size_t i = 0; i < linker->funcs.count; i++) its_link_analyse(linker, linker->funcs.items[i]);
-    note_initialisers(linker);
+    note_mentions(linker);
     note_aliases(linker);
 }
 
@@ -184,6 +185,34 @@ static bool report_count(its_linker *linker, const its_link_call *call, bool res
     return false;
 }
 
+static bool is_value(const its_operand *operand, bool result) {
+    switch (operand->kind) {
+    case ITS_OPND_REG:
+    case ITS_OPND_SINK:
+        return true;
+    case ITS_OPND_SYM:
+        return operand->symbol->space == ITS_SPACE_PARAM;
+    case ITS_OPND_INT:
+    case ITS_OPND_F32:
+    case ITS_OPND_F64:
+        return !result;
+    default:
+        return false;
+    }
+}
+
+static bool check_values(its_linker *linker, const its_link_call *call, const its_operand *operands, uint16_t count,
+                         bool results) {
+    for (uint16_t i = 0; i < count; i++) {
+        if (is_value(&operands[i], results)) continue;
+        its_diag_begin(linker->ctx, ITS_ERROR, its_at(call->insn->node.origin->source, operands[i].pos),
+                       "this can't be the %s of a call", results ? "result" : "argument");
+        its_diag_hint(linker->ctx, "a register%s or a .param variable", results ? "" : ", a number");
+        return false;
+    }
+    return true;
+}
+
 /* What the inliner relies on; the verifier checks more. */
 static bool check_call(its_linker *linker, const its_link_call *call) {
     its_call_parts parts = its_call_take(call->insn);
@@ -195,7 +224,8 @@ static bool check_call(its_linker *linker, const its_link_call *call) {
     }
     if (parts.n_args != func->params.n) return report_count(linker, call, false, parts.n_args, func->params.n);
     if (parts.n_results != func->results.n) return report_count(linker, call, true, parts.n_results, func->results.n);
-    return true;
+    return check_values(linker, call, parts.args, parts.n_args, false) &&
+           check_values(linker, call, parts.results, parts.n_results, true);
 }
 
 static bool decide_all(its_linker *linker, its_link_func *func) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "link/clone.h"
 #include "link/linker.h"
 
 typedef struct resolution {
@@ -260,25 +261,26 @@ static void visit(its_operand *operand, void *user) {
     }
 }
 
-static void visit_init(resolution *resolver, const its_var *var) {
-    for (uint32_t i = 0; i < var->n_init; i++)
-        if (var->init[i].kind == ITS_OPND_SYM) reach(resolver, var->init[i].symbol, var->init[i].pos);
+static void walk_node(resolution *resolver, its_node *node) {
+    resolver->user_node = node;
+    its_visit_deep(node, visit, resolver);
 }
 
 static void walk(resolution *resolver, const its_symbol *symbol) {
     resolver->user = symbol;
     if (symbol->kind == ITS_SYM_VAR) {
-        resolver->user_node = symbol->node;
-        visit_init(resolver, (const its_var *)symbol->node);
+        walk_node(resolver, symbol->node);
         return;
     }
-    for (its_node *node = symbol->func->first; node; node = node->next) {
-        resolver->user_node = node;
-        if (node->kind == ITS_NODE_VAR)
-            visit_init(resolver, (const its_var *)node);
-        else
-            its_node_visit(node, visit, resolver);
-    }
+    walk_node(resolver, &symbol->func->node);
+    for (its_node *node = symbol->func->first; node; node = node->next) walk_node(resolver, node);
+}
+
+/* Directives at module level may name anything. */
+static void walk_directives(resolution *resolver) {
+    resolver->user = NULL;
+    for (its_node *node = its_link_main(resolver->linker)->first; node; node = node->next)
+        if (node->kind == ITS_NODE_DIRECTIVE || node->kind == ITS_NODE_PRAGMA) walk_node(resolver, node);
 }
 
 static void walk_all(resolution *resolver) {
@@ -298,7 +300,7 @@ static void report_missing(resolution *resolver, const its_link_open *open) {
     const char *library = its_link_library_of(name);
     const char *verb = is_function(open->symbol) ? "calls" : "uses";
     its_diag_begin(resolver->ctx, ITS_ERROR, open->place, "nobody provides '%s', which '%s' %s", name->text,
-                   open->user ? open->user->name->text : "?", verb);
+                   open->user ? open->user->name->text : "a directive", verb);
     its_diag_also(resolver->ctx, its_symbol_place(open->symbol), "declared here");
     if (library)
         its_diag_hint(resolver->ctx, "%s has it: link that library, or declare the name as deferred to leave it open",
@@ -390,6 +392,7 @@ bool its_link_resolve(its_linker *linker) {
     resolution resolver = {.linker = linker, .ctx = linker->ctx, .ok = true};
     enter_all(&resolver);
     link_all(&resolver);
+    walk_directives(&resolver);
     walk_all(&resolver);
     check_missing(&resolver);
     return resolver.ok;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "link/clone.h"
 #include "link/lines.h"
 
 typedef struct stripping {
@@ -27,21 +28,17 @@ static void visit(its_operand *operand, void *user) {
     if (operand->kind == ITS_OPND_SYM) mark(user, operand->symbol);
 }
 
-static void mark_init(stripping *stripper, const its_var *var) {
-    for (uint32_t i = 0; i < var->n_init; i++)
-        if (var->init[i].kind == ITS_OPND_SYM) mark(stripper, var->init[i].symbol);
-}
-
 static void mark_contents(stripping *stripper, const its_symbol *symbol) {
     if (symbol->link) mark(stripper, symbol->link);
-    if (symbol->kind == ITS_SYM_VAR && symbol->node) mark_init(stripper, (const its_var *)symbol->node);
+    if (symbol->kind == ITS_SYM_VAR && symbol->node) its_visit_deep(symbol->node, visit, stripper);
     if (symbol->kind != ITS_SYM_FUNC || !symbol->func) return;
-    for (its_node *node = symbol->func->first; node; node = node->next) {
-        if (node->kind == ITS_NODE_VAR)
-            mark_init(stripper, (const its_var *)node);
-        else
-            its_node_visit(node, visit, stripper);
-    }
+    its_visit_deep(&symbol->func->node, visit, stripper);
+    for (its_node *node = symbol->func->first; node; node = node->next) its_visit_deep(node, visit, stripper);
+}
+
+static void mark_directives(stripping *stripper) {
+    for (its_node *node = stripper->linker->out->first; node; node = node->next)
+        if (node->kind == ITS_NODE_DIRECTIVE || node->kind == ITS_NODE_PRAGMA) its_visit_deep(node, visit, stripper);
 }
 
 static void mark_all(stripping *stripper) {
@@ -49,6 +46,7 @@ static void mark_all(stripping *stripper) {
     const struct its_module_private *priv = linker->out->priv;
     uint16_t shown = ITS_SYM_VISIBLE | ITS_SYM_WEAK | ITS_SYM_COMMON | ITS_SYM_ENTRY;
     for (size_t i = 0; i < priv->symbols.count; i++) priv->symbols.items[i]->pass = NULL;
+    mark_directives(stripper);
     for (size_t i = 0; i < priv->symbols.count; i++) {
         its_symbol *symbol = priv->symbols.items[i];
         bool root = (symbol->flags & shown) && (symbol->flags & ITS_SYM_DEFINED);
