@@ -1,0 +1,149 @@
+/*
+ * Fuzzes the linker: the text up to the first "// MODULE" is the main module, each further one a region or a library,
+ * as in tests/link/data. Oracle: what links prints as text that is accepted again and prints the same; what does not
+ * leaves an error. Built without the verifier between passes (-DNDEBUG), modules that ptxas would refuse reach every
+ * pass.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "intarsia/link.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+
+#define SEPARATOR "// MODULE "
+
+enum { MOST = 6 };
+
+typedef struct modules {
+    its_module *items[MOST];
+    bool region[MOST];
+    uint32_t n;
+    bool valid; /* all of them, says the verifier */
+} modules;
+
+/* Does it survive printing? If not, that is fuzz_parse's business. */
+static bool is_stable(its_context *ctx, const its_module *module) {
+    its_module *again;
+    char *text;
+    if (its_ptx_print(module, &text, NULL) != ITS_OK) abort();
+    bool ok = its_ptx_parse(ctx, "printed.ptx", text, strlen(text), &again) == ITS_OK;
+    if (ok) its_module_free(again);
+    its_free(ctx, text);
+    return ok;
+}
+
+static bool parse_all(its_context *ctx, const char *text, size_t size, modules *modules) {
+    const char *at = text, *end = text + size;
+    bool region = false;
+    while (modules->n < MOST) {
+        const char *next = memmem(at, (size_t)(end - at), SEPARATOR, strlen(SEPARATOR));
+        size_t part = (size_t)((next ? next : end) - at);
+        if (its_ptx_parse(ctx, "fuzz.ptx", at, part, &modules->items[modules->n]) != ITS_OK) return false;
+        modules->region[modules->n++] = region;
+        if (!is_stable(ctx, modules->items[modules->n - 1])) return false;
+        modules->valid &= its_ptx_verify(modules->items[modules->n - 1]) == ITS_OK;
+        if (!next) return true;
+        at = next + strlen(SEPARATOR);
+        region = at < end && *at == 'r';
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        at = line ? line : end;
+    }
+    return true;
+}
+
+static void check_output(its_context *ctx, its_linked *linked, bool valid) {
+    its_module *again;
+    char *first, *second;
+    if (its_ptx_print(its_linked_module(linked), &first, NULL) != ITS_OK) abort();
+    its_free(ctx, its_report_text(ctx, its_linked_report(linked)));
+    its_free(ctx, its_report_json(ctx, its_linked_report(linked)));
+    its_diag_clear(ctx);
+    if (!valid) {
+        its_free(ctx, first);
+        return;
+    }
+    if (its_ptx_parse(ctx, "linked.ptx", first, strlen(first), &again) != ITS_OK || its_ptx_verify(again) != ITS_OK) {
+        fprintf(stderr, "%s\n%s\n", first, its_diag_render(ctx, false));
+        abort();
+    }
+    if (its_ptx_print(again, &second, NULL) != ITS_OK) abort();
+    if (strcmp(first, second) != 0) abort();
+    its_free(ctx, first);
+    its_free(ctx, second);
+    its_module_free(again);
+}
+
+static void link_all(its_context *ctx, const modules *modules, its_link_options options) {
+    its_link_region regions[MOST];
+    its_module *libraries[MOST];
+    its_linked *linked;
+    its_link_input input = {.main = modules->items[0], .regions = regions, .libraries = libraries, .options = options};
+    for (uint32_t i = 1; i < modules->n; i++)
+        if (modules->region[i])
+            regions[input.n_regions++] = (its_link_region){"5f0c2a9b71d3e846", modules->items[i], 0, NULL};
+        else
+            libraries[input.n_libraries++] = modules->items[i];
+    its_status status = its_link(ctx, &input, &linked);
+    if ((status == ITS_OK) != (linked != NULL)) abort();
+    if (status != ITS_OK && its_diag_errors(ctx) == 0) abort();
+    if (status == ITS_OK) check_output(ctx, linked, modules->valid);
+    its_linked_free(linked);
+    its_diag_clear(ctx);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    its_context *ctx = its_context_new(NULL);
+    modules modules = {.valid = true};
+    if (parse_all(ctx, (const char *)data, size, &modules)) {
+        link_all(ctx, &modules, (its_link_options){.keep_externs = true});
+        link_all(ctx, &modules, (its_link_options){.no_inline = true});
+        link_all(ctx, &modules, (its_link_options){.strip_prints = true, .trap_asserts = true, .budget = 60});
+    }
+    for (uint32_t i = 0; i < modules.n; i++) its_module_free(modules.items[i]);
+    its_context_free(ctx);
+    return 0;
+}
+
+/* -- mutation by lines: bytes changed at random seldom leave PTX -----------------------------------------------------
+ */
+
+typedef struct span {
+    size_t at, size;
+} span;
+
+/* A line, with its end, or a word. */
+static span pick(const uint8_t *data, size_t size, unsigned *seed, bool word) {
+    const char *separators = word ? " \t\n,;()[]{}" : "\n";
+    size_t at = (size_t)rand_r(seed) % size, end;
+    while (at > 0 && !strchr(separators, data[at - 1])) at--;
+    for (end = at; end < size && !(data[end] && strchr(separators, data[end]));) end++;
+    return (span){at, end - at + (!word && end < size)};
+}
+
+/* Replaces `to` by the bytes of `from`; the new size, or the old one if there is no room. */
+static size_t replace(uint8_t *data, size_t size, size_t most, span to, span from) {
+    if (size - to.size + from.size > most) return size;
+    uint8_t *copy = malloc(from.size + 1);
+    memcpy(copy, data + from.at, from.size);
+    memmove(data + to.at + from.size, data + to.at + to.size, size - to.at - to.size);
+    memcpy(data + to.at, copy, from.size);
+    free(copy);
+    return size - to.size + from.size;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    if (size == 0 || rand_r(&seed) % 8 == 0) return LLVMFuzzerMutate(data, size, most);
+    for (int times = rand_r(&seed) % 3; times >= 0 && size; times--) {
+        bool word = rand_r(&seed) % 2;
+        span from = pick(data, size, &seed, word), to = pick(data, size, &seed, word);
+        int what = rand_r(&seed) % 4;
+        if (what == 0) from.size = 0;        /* remove */
+        if (what == 1 && !word) to.size = 0; /* insert */
+        size = replace(data, size, most, to, from);
+    }
+    return size;
+}
