@@ -137,7 +137,8 @@ static bool prototype(its_parser *parser, its_name name, uint32_t pos) {
     its_node_list directives = {0}, *outer = parser->list;
     parser->list = &directives;
     bool ok = true;
-    while (ok && is_kind(parser, ITS_TOK_DOT)) ok = its_parse_directive(parser);
+    parser->semicolon = false;
+    while (ok && !parser->semicolon && is_kind(parser, ITS_TOK_DOT)) ok = its_parse_directive(parser);
     parser->list = outer;
     proto->directives = directives.first;
     return ok && (parser->semicolon || its_expect(parser, ';', "';'"));
