@@ -1,6 +1,17 @@
 /* Deadlocks: see stuck.h. */
 #include "sim/stuck.h"
 
+#include <time.h>
+
+enum { LOOKS = 20 };
+static const uint64_t patience = 3000 * 1000 * 1000ull; /* ns */
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* The device has work and none of it gets on. */
 static bool device_waits(const its_world_pe *pe) {
     uint32_t kind = atomic_load(&pe->device.kind);
@@ -19,7 +30,7 @@ static bool waits(const its_world_pe *pe) {
 
 bool its_world_stuck(const its_world *world, its_stuck *seen) {
     const its_world_control *control = world->control;
-    its_stuck now = {.waiting = true};
+    its_stuck now = {.waiting = true, .since = now_ns()};
     bool polled = true;
     for (uint32_t i = 0; i < control->n_pes; i++) {
         const its_world_pe *pe = &control->pes[i];
@@ -27,10 +38,10 @@ bool its_world_stuck(const its_world *world, its_stuck *seen) {
         now.progress += atomic_load(&pe->host.progress) + atomic_load(&pe->device.progress);
         now.polls[i] = atomic_load(&pe->device.polls);
         if (atomic_load(&pe->state) != ITS_PE_FINISHED && device_waits(pe))
-            polled &= now.polls[i] >= seen->polls[i] + 3;
+            polled &= now.polls[i] >= seen->polls[i] + LOOKS;
     }
     bool same = seen->waiting && now.waiting && now.progress == seen->progress;
-    if (same && polled) return true;
+    if (same && polled && now.since - seen->since > patience) return true;
     if (!same) *seen = now;
     return false;
 }

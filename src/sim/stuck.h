@@ -2,9 +2,10 @@
  * Telling a deadlock from patience.
  *
  * Every PE shows in the control block what its host thread and its device do, counts what they get done (`progress`)
- * and how often the device has looked at everything it waits for in vain (`polls`). If all PEs wait, and every device
- * has looked three times since without anybody having got anything done, then nobody ever will: what the others had
- * written was there to be seen.
+ * and how often the device has looked at what it waits for in vain (`polls`). If all PEs wait, and for some seconds
+ * every device has looked again and again without anybody having got anything done, then nobody ever will. The seconds
+ * are for a busy machine: for host threads that are about to wake up, and loops so long that one look is less than a
+ * round.
  */
 #ifndef ITS_SIM_STUCK_H
 #define ITS_SIM_STUCK_H
@@ -15,7 +16,8 @@
 typedef struct its_stuck {
     uint64_t progress; /* of all PEs together */
     uint64_t polls[ITS_WORLD_MAX_PES];
-    bool waiting; /* all of them were */
+    bool waiting;   /* all of them were */
+    uint64_t since; /* when that began, in ns */
 } its_stuck;
 
 /* Looks at all PEs; true if none can ever go on. Called by a device that waits, now and then. */
