@@ -161,6 +161,32 @@ static void link_all(resolution *resolver) {
     }
 }
 
+/* Aliases of different modules may go round in a circle; nothing could be followed then. */
+static bool goes_round(const its_symbol *alias, size_t most) {
+    const its_symbol *at = alias;
+    for (size_t steps = 0; at->link; steps++) {
+        if (steps > most) return true;
+        at = at->link;
+    }
+    return false;
+}
+
+static bool check_aliases(resolution *resolver) {
+    its_linker *linker = resolver->linker;
+    ITS_VEC(its_symbol *) aliases = {0};
+    for (uint32_t i = 0; i < linker->n_sources; i++)
+        for (its_node *node = linker->sources[i].module->first; node; node = node->next)
+            if (node->kind == ITS_NODE_ALIAS) ITS_PUSH(&linker->scratch, &aliases, ((its_alias *)node)->symbol);
+    for (size_t i = 0; i < aliases.count; i++) {
+        if (!goes_round(aliases.items[i], 2 * aliases.count)) continue;
+        its_diag_begin(resolver->ctx, ITS_ERROR, its_node_place(aliases.items[i]->node), "alias '%s' stands for itself",
+                       aliases.items[i]->name->text);
+        its_diag_also(resolver->ctx, its_symbol_place(aliases.items[i]->link), "by way of this");
+        return resolver->ok = false;
+    }
+    return true;
+}
+
 /* -- do declaration and definition agree? -------------------------------------------------------------------------- */
 
 uint64_t its_link_param_size(const its_symbol *param) {
@@ -392,6 +418,7 @@ bool its_link_resolve(its_linker *linker) {
     resolution resolver = {.linker = linker, .ctx = linker->ctx, .ok = true};
     enter_all(&resolver);
     link_all(&resolver);
+    if (!check_aliases(&resolver)) return false;
     walk_directives(&resolver);
     walk_all(&resolver);
     check_missing(&resolver);
