@@ -201,13 +201,31 @@ static bool is_value(const its_operand *operand, bool result) {
     }
 }
 
-static bool check_values(its_linker *linker, const its_link_call *call, const its_operand *operands, uint16_t count,
-                         bool results) {
-    for (uint16_t i = 0; i < count; i++) {
-        if (is_value(&operands[i], results)) continue;
-        its_diag_begin(linker->ctx, ITS_ERROR, its_at(call->insn->node.origin->source, operands[i].pos),
-                       "this can't be the %s of a call", results ? "result" : "argument");
-        its_diag_hint(linker->ctx, "a register%s or a .param variable", results ? "" : ", a number");
+/* As many bytes as the parameter: a number fits any scalar, and everything the `va[]` of a varargs function. */
+static bool fits(const its_operand *operand, const its_symbol *formal) {
+    uint64_t size = its_link_param_size(formal);
+    if (operand->kind == ITS_OPND_SINK || formal->flags & ITS_SYM_UNSIZED) return true;
+    if (operand->kind == ITS_OPND_SYM) return operand->symbol->size == size;
+    if (formal->n_dims) return false;
+    if (operand->kind != ITS_OPND_REG) return size <= (operand->kind == ITS_OPND_INT ? 16 : 8);
+    uint64_t width = its_link_param_size(operand->symbol);
+    return width == size || (width == 2 && size == 1);
+}
+
+static bool check_values(its_linker *linker, const its_link_call *call, const its_operand *operands,
+                         const its_params *formals, bool results) {
+    const char *what = results ? "result" : "argument";
+    for (uint32_t i = 0; i < formals->n; i++) {
+        bool value = is_value(&operands[i], results);
+        if (value && fits(&operands[i], formals->items[i])) continue;
+        its_place place = its_at(call->insn->node.origin->source, operands[i].pos);
+        const char *name = formals->items[i]->name->text;
+        if (value)
+            its_diag_begin(linker->ctx, ITS_ERROR, place, "this %s has another size than '%s'", what, name);
+        else
+            its_diag_begin(linker->ctx, ITS_ERROR, place, "this can't be the %s of a call", what);
+        its_diag_also(linker->ctx, its_symbol_place(formals->items[i]), "declared here");
+        if (!value) its_diag_hint(linker->ctx, "a register%s or a .param variable", results ? "" : ", a number");
         return false;
     }
     return true;
@@ -224,8 +242,8 @@ static bool check_call(its_linker *linker, const its_link_call *call) {
     }
     if (parts.n_args != func->params.n) return report_count(linker, call, false, parts.n_args, func->params.n);
     if (parts.n_results != func->results.n) return report_count(linker, call, true, parts.n_results, func->results.n);
-    return check_values(linker, call, parts.args, parts.n_args, false) &&
-           check_values(linker, call, parts.results, parts.n_results, true);
+    return check_values(linker, call, parts.args, &func->params, false) &&
+           check_values(linker, call, parts.results, &func->results, true);
 }
 
 static bool decide_all(its_linker *linker, its_link_func *func) {

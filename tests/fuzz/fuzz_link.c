@@ -28,11 +28,16 @@ typedef struct modules {
 /* Does it survive printing? If not, that is fuzz_parse's business. */
 static bool is_stable(its_context *ctx, const its_module *module) {
     its_module *again;
-    char *text;
-    if (its_ptx_print(module, &text, NULL) != ITS_OK) abort();
-    bool ok = its_ptx_parse(ctx, "printed.ptx", text, strlen(text), &again) == ITS_OK;
-    if (ok) its_module_free(again);
-    its_free(ctx, text);
+    char *first, *second;
+    if (its_ptx_print(module, &first, NULL) != ITS_OK) abort();
+    bool ok = its_ptx_parse(ctx, "printed.ptx", first, strlen(first), &again) == ITS_OK;
+    if (ok) {
+        if (its_ptx_print(again, &second, NULL) != ITS_OK) abort();
+        ok = strcmp(first, second) == 0;
+        its_free(ctx, second);
+        its_module_free(again);
+    }
+    its_free(ctx, first);
     return ok;
 }
 
@@ -71,7 +76,10 @@ static void check_output(its_context *ctx, its_linked *linked, bool valid) {
         abort();
     }
     if (its_ptx_print(again, &second, NULL) != ITS_OK) abort();
-    if (strcmp(first, second) != 0) abort();
+    if (strcmp(first, second) != 0) {
+        fprintf(stderr, "%s\n-- printed again:\n%s\n", first, second);
+        abort();
+    }
     its_free(ctx, first);
     its_free(ctx, second);
     its_module_free(again);
