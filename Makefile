@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
 VENV := .venv/bin
 GPU_PYTHON ?= python3
 CTEST = ctest --output-on-failure -j$(JOBS)
@@ -16,7 +17,8 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx fresh-clone corpus check-corpus wheel clean
+        check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx fresh-clone corpus check-corpus fuzz test-fuzz \
+        nightly wheel clean
 
 default: build
 	@echo
@@ -56,7 +58,7 @@ demo: setup-run build ## the examples on 2 and on 4 simulated PEs
 # -- testing -------------------------------------------------------------------------------------------------------------
 
 # The slowest and most telling come last, so that the output ends with pytest's summary.
-test: setup-test check-globals check-format check-python test-c-asan-gcc test-c-asan-clang test-c-release test-python ## everything: checks, C tests (sanitizers with gcc and clang, release), Python tests
+test: setup-test check-globals check-format check-python test-c-asan-gcc test-c-asan-clang test-c-release test-fuzz test-python ## everything: checks, C tests (sanitizers with gcc and clang, release), a minute of fuzzing, Python tests
 
 test-c: test-c-asan-gcc ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
 
@@ -67,6 +69,15 @@ test-c-%: build-tests-%
 test-python: build-tests-release build-tests-asan-gcc ## the Python tests and those of the command line
 	@echo "== Python tests"
 	@INTARSIA_TEST_PROGRAM=$(CURDIR)/build/asan-gcc/bin/intarsia $(VENV)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+test-fuzz: build-tests-release build-tests-fuzz
+	@echo "== fuzzing, one minute"
+	@$(VENV)/python tests/fuzz/fuzz.py --seconds 60 --jobs $(JOBS)
+
+fuzz: build-tests-release build-tests-fuzz ## fuzzing parser, linker and simulator, and ptxas as the judge: make fuzz FUZZ_SECONDS=600
+	@$(VENV)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS) --keep --ptxas 300
+
+nightly: fuzz check-corpus ## what takes too long for `make test`: ten minutes of fuzzing, the corpus (.ci/nightly)
 
 test-gpu: build setup-test ## the tests that need a GPU, with the Python that has torch: make test-gpu GPU_PYTHON=python3
 	@$(GPU_PYTHON) -m pytest tests/gpu $(PYTEST_ARGS)

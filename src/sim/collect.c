@@ -64,8 +64,17 @@ static its_sim_verdict collect(its_sim_exec *x, const its_sim_op *op, uint32_t m
     return collect_with(x, op, mask, operation, NULL);
 }
 
-its_sim_verdict its_sim_collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_group *operation) {
-    return collect_with(x, op, mask, NULL, operation);
+/* What is left of a warp comes together without being one. */
+static its_sim_verdict need_all(its_sim_exec *x, const its_sim_op *op, uint32_t group) {
+    if (group == ITS_FULL) return ITS_SIM_NEXT;
+    return its_sim_fault_at(x, op, group, ITS_SIM_FAULT_SYNC,
+                            "only %u threads of the warp are left, and all 32 must take part",
+                            (unsigned)__builtin_popcount(group));
+}
+
+its_sim_verdict its_sim_collect_warp(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_group *operation) {
+    if (mask == ITS_FULL) return operation(x, op, mask);
+    return collect_with(x, op, mask, NULL, need_all);
 }
 
 /* All fragments that wait for `member`: the lanes they have, and whether they are at one place. */

@@ -187,8 +187,11 @@ void its_sim_barrier_check_all(its_sim_exec *x);
 its_sim_verdict its_sim_sync_check(its_sim_exec *x);
 /* An operation of a group of lanes that are all there; STOP if it recorded a fault, else NEXT. */
 typedef its_sim_verdict its_sim_group(its_sim_exec *x, const its_sim_op *op, uint32_t group);
-/* Does `operation` once all lanes that the register op->e names are at `op` (see collect.c). */
-its_sim_verdict its_sim_collect(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_group *operation);
+/*
+ * Does `operation` once all 32 lanes of the warp are at `op`, whose register op->e names them all (see collect.c). A
+ * fault if some have exited or never were.
+ */
+its_sim_verdict its_sim_collect_warp(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_group *operation);
 
 /* -- memory (access.c) --------------------------------------------------------------------------------------------- */
 

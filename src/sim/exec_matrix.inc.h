@@ -198,6 +198,5 @@ static its_sim_verdict mma_group(its_sim_exec *x, const its_sim_op *op, uint32_t
 }
 
 static its_sim_verdict act_MMA(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    if (mask == ITS_FULL) return mma_group(x, op, mask);
-    return its_sim_collect(x, op, mask, mma_group);
+    return its_sim_collect_warp(x, op, mask, mma_group);
 }

@@ -11,7 +11,7 @@ static void transpose(const u16 *from, u16 *to) {
 static bool locate_rows(its_sim_exec *x, const its_sim_op *op, bool writes, its_sim_access *access) {
     uint32_t lanes = op->vec == 4 ? ITS_FULL : (1u << (8 * op->vec)) - 1;
     its_sim_access_addresses(x, op, access);
-    return its_sim_access_check(x, op, lanes & x->warp->born, 16, writes, access);
+    return its_sim_access_check(x, op, lanes, 16, writes, access);
 }
 
 static its_sim_verdict load(its_sim_exec *x, const its_sim_op *op, uint32_t group) {
@@ -53,13 +53,13 @@ static its_sim_verdict turn(its_sim_exec *x, const its_sim_op *op, uint32_t grou
 }
 
 its_sim_verdict its_sim_act_LDMATRIX(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    return mask == ITS_FULL ? load(x, op, mask) : its_sim_collect(x, op, mask, load);
+    return its_sim_collect_warp(x, op, mask, load);
 }
 
 its_sim_verdict its_sim_act_STMATRIX(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    return mask == ITS_FULL ? store(x, op, mask) : its_sim_collect(x, op, mask, store);
+    return its_sim_collect_warp(x, op, mask, store);
 }
 
 its_sim_verdict its_sim_act_MOVMATRIX(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    return mask == ITS_FULL ? turn(x, op, mask) : its_sim_collect(x, op, mask, turn);
+    return its_sim_collect_warp(x, op, mask, turn);
 }

@@ -74,6 +74,20 @@ static inline const char *kit_message(kit *k) {
 
 #define KIT_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
+/* For fuzzers: writes the text into the folder that the environment names, under a name that follows from it. */
+static inline void kit_write_down(const char *text) {
+    const char *folder = getenv("INTARSIA_TEST_TEXTS");
+    if (!folder) return;
+    uint64_t hash = 0xcbf29ce484222325ull;
+    for (const char *at = text; *at; at++) hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%016llx.ptx", folder, (unsigned long long)hash);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs(text, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Parses and decodes a module; the text begins after the three lines of KIT_HEAD. */
 static inline void kit_load(kit *k, const char *body) {
     size_t size = strlen(KIT_HEAD) + strlen(body);
@@ -81,6 +95,7 @@ static inline void kit_load(kit *k, const char *body) {
     assert_non_null(text);
     strcpy(text, KIT_HEAD);
     strcat(text, body);
+    kit_write_down(text);
     kit_unload(k);
     its_diag_clear(k->ctx);
     its_status status = its_ptx_parse(k->ctx, "test.ptx", text, size, &k->module);

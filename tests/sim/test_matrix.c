@@ -291,6 +291,23 @@ static void test_matrix_faults(void **state) {
                  "writes 16 bytes");
 }
 
+/* What needs all 32 threads doesn't make do with those that are left. */
+static void test_parts_of_a_warp(void **state) {
+    (void)state;
+    static const char *const instructions[] = {
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}, [%r2];\n",
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2], {%r4, %r5, %r6, %r7};\n",
+        "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5;\n",
+        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r4, %r5}, {%r4, %r5}, {%r6}, {%r4, %r5};\n",
+    };
+    for (size_t i = 0; i < sizeof(instructions) / sizeof(*instructions); i++) {
+        char body[512];
+        snprintf(body, sizeof(body), "%s%s%s", OWN_16, "setp.eq.u32 %p0, %r0, 5; @%p0 exit;\n", instructions[i]);
+        expect_fault(body, "synchronises with its warp wrongly: only 31 threads of the warp are left, and all 32 must "
+                           "take part");
+    }
+}
+
 /* -- cp.async ------------------------------------------------------------------------------------------------------ */
 
 /* Nothing has come before the wait, everything after it; what is not read is zero. */
@@ -427,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_ldmatrix),
         cmocka_unit_test(test_stmatrix_and_movmatrix),
         cmocka_unit_test(test_matrix_faults),
+        cmocka_unit_test(test_parts_of_a_warp),
         cmocka_unit_test(test_copies_come_with_the_wait),
         cmocka_unit_test(test_copy_faults),
         cmocka_unit_test(test_copy_of_a_wrong_size),
