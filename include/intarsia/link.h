@@ -45,7 +45,31 @@ typedef struct its_link_options {
      * version whatever they use, so a region from a newer NVRTC may well pass an older ptxas.
      */
     uint32_t version_major, version_minor;
+    bool limit_waits; /* loops that wait for memory to change trap past a time limit; see its_wait_record */
 } its_link_options;
+
+/*
+ * What the host and a module that was linked with `limit_waits` say to each other. The module has two variables, if it
+ * waits at all. ITS_WAIT_STATE is four 64-bit words, set after loading: the limit in nanoseconds (no limit before
+ * that), the address of a record that the device can write, any number that tells modules apart, 0. ITS_WAIT_TABLE is
+ * text: a line for each wait with the kernel, file:line, how the value seen is compared with the one expected ("eq",
+ * "ge" ...: the wait ends when that holds; "?": unclear; "": nothing is compared), and its type ("u32"; "": no value),
+ * separated by tabs. The first thread whose wait is too long fills the record, which is ITS_WAIT_WORDS 64-bit words,
+ * and traps.
+ */
+#define ITS_WAIT_STATE "intarsia_wait"
+#define ITS_WAIT_TABLE "intarsia_waits"
+typedef enum its_wait_record {
+    ITS_WAIT_WRITTEN, /* 1 when the others are there */
+    ITS_WAIT_MODULE,
+    ITS_WAIT_NUMBER, /* of the line in the table, from 0 */
+    ITS_WAIT_SEEN,
+    ITS_WAIT_EXPECTED,
+    ITS_WAIT_ADDRESS, /* 0 if unknown */
+    ITS_WAIT_CTA,     /* x, y, z */
+    ITS_WAIT_THREAD = ITS_WAIT_CTA + 3,
+    ITS_WAIT_WORDS = ITS_WAIT_THREAD + 3
+} its_wait_record;
 
 typedef struct its_link_input {
     its_module *main;

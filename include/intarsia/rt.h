@@ -20,6 +20,9 @@ typedef struct its_cuda_options {
     int32_t device;        /* the GPU's number; PEs may share one */
     const void *unique_id; /* ITS_UNIQUE_ID_SIZE bytes, the same on all PEs; NULL: one PE makes its own */
     bool peers_only;       /* every peer must be reached by loads and stores: ITS_TRANSPORT_P2P */
+    /* Nanoseconds that a wait in a module linked with `limit_waits` may take; 0: any time. Past it the kernel traps,
+     * and the call that notices returns ITS_ERR_FAULT with kernel, source line, value seen and value expected. */
+    uint64_t wait_limit_ns;
 } its_cuda_options;
 
 /*
@@ -39,7 +42,8 @@ ITS_API uint32_t its_cuda_device_count(its_context *ctx);
 ITS_API its_status its_cuda_need_nvshmem(its_backend *backend);
 
 /*
- * A module that somebody else has loaded (a CUmodule): made known to NVSHMEM, once, if it holds NVSHMEM's device state.
+ * A module that somebody else has loaded (a CUmodule): made known to NVSHMEM, once, if it holds NVSHMEM's device state,
+ * and told the limit of waits.
  * `holds` (may be NULL) says whether it does. What was adopted is forgotten before its owner unloads it.
  */
 ITS_API its_status its_cuda_adopt(its_backend *backend, void *module, bool *holds);

@@ -22,6 +22,7 @@ from . import _gpu_asm, _gpu_lib, _gpu_world, _lib, _link, _runtime, _triton
 from ._errors import Error
 
 _transport = _gpu_lib.TRANSPORT_ALL
+_wait_limit_ns = 0
 
 
 def count() -> int:
@@ -33,10 +34,11 @@ def count() -> int:
 # -- opening ---------------------------------------------------------------------------------------------------------
 
 
-def open_backend(transport: str | None = None) -> Any:
+def open_backend(transport: str | None = None, wait_limit: float | None = None) -> Any:
     """This process's PE, as its launcher says; collective if there are several."""
-    global _transport
+    global _transport, _wait_limit_ns
     _transport = _transport_of(transport)
+    _wait_limit_ns = _wait_limit_of(wait_limit)
     place = _gpu_world.find()
     devices = count()
     device = place.local % devices if devices else 0
@@ -49,6 +51,7 @@ def open_backend(transport: str | None = None) -> Any:
         device=device,
         unique_id=ctypes.cast(ctypes.create_string_buffer(unique_id), ctypes.c_char_p) if unique_id else None,
         peers_only=_transport == _gpu_lib.TRANSPORT_P2P,
+        wait_limit_ns=_wait_limit_ns,
     )
     handle = POINTER(_lib.BackendHead)()
     ctx = _lib.Context()  # the backend's; it lives until the process ends
@@ -63,6 +66,25 @@ def _transport_of(given: str | None) -> int:
     if name not in names:
         raise Error(f"there is no transport {name!r}; there are 'all' and 'p2p'")
     return names[name]
+
+
+def _wait_limit_of(given: float | None) -> int:
+    """In nanoseconds; 0 if there is none."""
+    text: Any = os.environ.get("INTARSIA_WAIT_LIMIT") if given is None else given
+    if text is None or text == "":
+        return 0
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 1e-6 <= seconds <= 1e9:
+        raise Error(f"a limit for waits is a number of seconds, not {text!r}; without one they may take any time")
+    return round(seconds * 1e9)
+
+
+def limits_waits() -> bool:
+    """Whether kernels that are compiled now look at the time while they wait."""
+    return _wait_limit_ns > 0 and is_active()
 
 
 def _settle_environment(place: _gpu_world.Place) -> None:
@@ -141,8 +163,11 @@ def _nvshmem_version() -> str:
 
 
 def key() -> str:
-    """What machine code depends on besides its PTX: how peers are reached, and which NVSHMEM."""
-    return f"{'p2p' if _transport == _gpu_lib.TRANSPORT_P2P else 'all'}-{_nvshmem_version()}" if is_active() else "sim"
+    """What machine code depends on besides its PTX: how peers are reached, which NVSHMEM, whether waits end."""
+    if not is_active():
+        return "sim"
+    transport = "p2p" if _transport == _gpu_lib.TRANSPORT_P2P else "all"
+    return f"{transport}-{_nvshmem_version()}{'-limited' if limits_waits() else ''}"
 
 
 def make_binary(stage: Any, options: Any, src: str, metadata: dict[str, Any]) -> bytes:
@@ -173,12 +198,15 @@ def load_text(backend: _runtime.Backend, name: str, ptx: bytes) -> c_void_p:
     """Links PTX with what it needs of NVSHMEM's functions, assembles it and loads it."""
     arch = f"sm_{backend.capability}" + ("a" if backend.capability >= 90 else "")
     version = _gpu_asm.ptx_version(arch)
-    with _link.link(name, ptx, _link.no_units, keep_externs=True, version=version) as linked:
+    limit = limits_waits()
+    with _link.link(name, ptx, _link.no_units, keep_externs=True, version=version, limit_waits=limit) as linked:
         load = libraries([e["name"] for e in linked.report.get("externs", [])], arch)
         if load is None:
             return backend.load(linked.module)
     text = prepare(ptx)
-    with _link.link(name, text, _link.no_units, load_libraries=load, keep_externs=True, version=version) as linked:
+    with _link.link(
+        name, text, _link.no_units, load_libraries=load, keep_externs=True, version=version, limit_waits=limit
+    ) as linked:
         return backend.load(linked.module)
 
 

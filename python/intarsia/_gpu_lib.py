@@ -66,6 +66,7 @@ class CudaOptions(ctypes.Structure):
         ("device", c_int32),
         ("unique_id", c_char_p),
         ("peers_only", c_bool),
+        ("wait_limit_ns", c_uint64),
     ]
 
 

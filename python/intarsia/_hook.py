@@ -97,16 +97,21 @@ class _Compilation:
         return stage(src, metadata)
 
     def link(self, stage: Any, src: Any, metadata: dict[str, Any]) -> str:
+        from . import _gpu
+
         ptx: str = stage(src, metadata)
-        if _PREFIX not in ptx:
+        limit = _gpu.limits_waits()
+        if _PREFIX not in ptx and not limit:
             return ptx
         name, version, text = f"{metadata['name']}.ptx", _ptxas_version(self.options), ptx.encode()
-        with _link.link(name, text, self._find, version=version) as linked:
+        with _link.link(name, text, self._find, version=version, limit_waits=limit) as linked:
             metadata["intarsia"] = {"units": sorted(self.units), "report": linked.report}
             text, load = self._device_libraries(text, linked.report)
             if load is None:
                 return linked.ptx
-        with _link.link(name, text, self._find, version=version, load_libraries=load, keep_externs=True) as linked:
+        with _link.link(
+            name, text, self._find, version=version, load_libraries=load, keep_externs=True, limit_waits=limit
+        ) as linked:
             metadata["intarsia"]["report"] = linked.report
             return linked.ptx
 

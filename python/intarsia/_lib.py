@@ -100,6 +100,7 @@ class LinkOptions(ctypes.Structure):
         ("n_deferred", c_uint32),
         ("version_major", c_uint32),
         ("version_minor", c_uint32),
+        ("limit_waits", c_bool),
     ]
 
 

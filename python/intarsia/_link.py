@@ -53,11 +53,12 @@ def link(
     load_libraries: Callable[[_lib.Context], list[c_void_p]] | None = None,
     keep_externs: bool = False,
     version: tuple[int, int] = (0, 0),
+    limit_waits: bool = False,
 ) -> Iterator[Linked]:
     """
     Links the PTX `text`, which diagnostics call `name`. `find_unit` gives the unit for an id and what linking is told
     of it; `load_libraries` gives modules of the library's own making; `version` is the newest PTX version that the
-    assembler takes, if one comes after.
+    assembler takes, if one comes after; with `limit_waits` loops that wait look at the time.
     """
     c = _lib.lib()
     ctx = _lib.Context()
@@ -90,6 +91,7 @@ def link(
                 n_deferred=len(deferred),
                 version_major=version[0],
                 version_minor=version[1],
+                limit_waits=limit_waits,
             ),
         )
         ctx.check(c.its_link(ctx.handle, byref(given), byref(linked)))

@@ -142,12 +142,19 @@ _current: Backend | None = None
 _atexit = False
 
 
-def init(backend: str | None = None, arch: str | None = None, transport: str | None = None) -> None:
+def init(
+    backend: str | None = None,
+    arch: str | None = None,
+    transport: str | None = None,
+    wait_limit: float | None = None,
+) -> None:
     """
     Opens the backend: "sim" or "cuda", or what INTARSIA_BACKEND says, which `intarsia run` sets; else GPUs if there are
     any. Without a launcher it is a world of one PE; the simulator's is for the architecture `arch` or INTARSIA_SIM_ARCH
     ("sm_80" if not given). On GPUs `transport="p2p"` promises that every peer is reached by loads and stores: kernels
-    then hold no call. A second call does nothing, unless it asks for something else.
+    then hold no call. With a `wait_limit` in seconds, or INTARSIA_WAIT_LIMIT, a kernel on a GPU that waits longer for
+    memory to change ends with a report; the simulator finds deadlocks without. A second call does nothing, unless it
+    asks for something else.
     """
     global _current, _atexit
     name = backend or os.environ.get("INTARSIA_BACKEND") or _default_backend()
@@ -162,7 +169,7 @@ def init(backend: str | None = None, arch: str | None = None, transport: str | N
     elif name == "cuda":
         from . import _gpu
 
-        _current = Backend(_gpu.open_backend(transport))
+        _current = Backend(_gpu.open_backend(transport, wait_limit))
         if arch is not None and _capability(arch) != _current.capability:
             raise Error(f"this GPU is sm_{_current.capability}, the program asks for {arch}")
     else:

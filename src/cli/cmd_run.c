@@ -17,6 +17,7 @@ enum { MOST_PES = 64, GRACE_S = 5, TIMED_OUT = 124 };
 typedef struct run_args {
     bool sim, no_prefix;
     cli_number n_pes, timeout, grace, heap_size;
+    const char *wait_limit;
     const char *arch;
 } run_args;
 
@@ -29,6 +30,8 @@ static const cli_option options[] = {
      "symmetric heap of each PE, e.g. 512M (default 1G; only what is used takes memory)"},
     {0, "timeout", "SECONDS", CLI_COUNT, offsetof(run_args, timeout),
      "end all PEs after this time, with exit code 124"},
+    {0, "wait-limit", "SECONDS", CLI_TEXT, offsetof(run_args, wait_limit),
+     "on GPUs: end a kernel that waits for memory to change for\nlonger, and say at which line for what value"},
     {0, "grace", "SECONDS", CLI_COUNT, offsetof(run_args, grace),
      "how long a PE that is asked to end may take before it is\nkilled (default 5)"},
     {0, "no-prefix", NULL, CLI_FLAG, offsetof(run_args, no_prefix), "don't put [pe K] in front of every line"},
@@ -95,7 +98,8 @@ typedef struct world {
     int fd; /* of the simulated world, or of the file that PEs on GPUs find each other by */
     uint32_t n_pes;
     bool sim;
-    uint64_t heap_size; /* 0: the default */
+    uint64_t heap_size;     /* 0: the default */
+    const char *wait_limit; /* or NULL */
 } world;
 
 /* In the new process: tells it which PE of which world it is. */
@@ -109,6 +113,7 @@ static void enter_world(uint32_t pe, void *user) {
         setenv("INTARSIA_BACKEND", "cuda", 1);
         unsetenv("INTARSIA_SIM_FD");
         set_number("INTARSIA_RENDEZVOUS_FD", (uint64_t)w->fd);
+        if (w->wait_limit) setenv("INTARSIA_WAIT_LIMIT", w->wait_limit, 1);
         if (w->heap_size) set_number("NVSHMEM_SYMMETRIC_SIZE", w->heap_size);
     }
     set_number("INTARSIA_PE", pe);
@@ -163,6 +168,12 @@ static int conclude(cli_app *app, const run_args *args, uint32_t n_pes, const cl
     return exit_code(o->wait_status);
 }
 
+static bool is_time(const char *text) {
+    char *end;
+    double seconds = strtod(text, &end);
+    return end != text && *end == 0 && seconds >= 1e-6 && seconds <= 1e9;
+}
+
 static int check_args(cli_app *app, const run_args *args, const cli_list *operands, its_sim_options *sim) {
     if (operands->count == 0)
         return cli_usage(app, "for example: intarsia run --sim -n 4 SCRIPT.py", "no script given");
@@ -171,6 +182,10 @@ static int check_args(cli_app *app, const run_args *args, const cli_list *operan
     if (args->grace.value > 3600) return cli_usage(app, NULL, "--grace takes at most 3600 seconds");
     if (args->timeout.given && args->timeout.value == 0)
         return cli_usage(app, "leave it away for no limit", "--timeout takes at least 1 second");
+    if (args->wait_limit && args->sim)
+        return cli_usage(app, "leave it away: a deadlock ends the run by itself there", "--wait-limit is for GPUs");
+    if (args->wait_limit && !is_time(args->wait_limit))
+        return cli_usage(app, NULL, "--wait-limit takes seconds, as 5 or 0.5, not '%s'", args->wait_limit);
     if (args->arch && !parse_arch(args->arch, sim))
         return cli_usage(app, NULL, "--arch takes an architecture such as sm_80 or sm_90a, not '%s'", args->arch);
     if (!args->sim && args->arch)
@@ -193,7 +208,8 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     if (code) return code;
     char *const *argv = build_argv(app, operands);
     if (!argv) return CLI_USAGE;
-    world w = {.n_pes = sim.n_pes, .sim = args->sim, .heap_size = args->heap_size.value};
+    world w = {
+        .n_pes = sim.n_pes, .sim = args->sim, .heap_size = args->heap_size.value, .wait_limit = args->wait_limit};
     its_status status = args->sim ? its_sim_world_new(app->ctx, &sim, &w.fd) : make_rendezvous(app, &w.fd);
     if (status != ITS_OK) return cli_status(status);
     cli_job job = {.argv = argv,

@@ -149,6 +149,7 @@ static its_status link_all(cli_linking *l) {
                     .no_inline = args->no_inline,
                     .strip_prints = args->strip_prints,
                     .trap_asserts = args->trap_asserts,
+                    .limit_waits = args->limit_waits,
                     .budget = (uint32_t)args->budget.value,
                     .version_major = args->ptx_major,
                     .version_minor = args->ptx_minor,

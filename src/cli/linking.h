@@ -10,7 +10,7 @@
 typedef struct cli_link_args {
     cli_compile_args compile;
     cli_list libraries, deferred;
-    bool no_inline, strip_prints, trap_asserts, keep_externs;
+    bool no_inline, strip_prints, trap_asserts, keep_externs, limit_waits;
     cli_number budget;
     const char *barrier_map;
     uint32_t ptx_major, ptx_minor; /* no option: the newest PTX that the assembler takes; 0: no limit */
@@ -49,6 +49,12 @@ typedef struct cli_link_args {
          CLI_LIST,                                                                                             \
          offsetof(cli_link_args, deferred),                                                                    \
          "the same, only for names that start with PREFIX"},                                                   \
+        {0,                                                                                                    \
+         "limit-waits",                                                                                        \
+         NULL,                                                                                                 \
+         CLI_FLAG,                                                                                             \
+         offsetof(cli_link_args, limit_waits),                                                                 \
+         "let loops that wait for memory trap past a time limit,\nwhich the host sets (docs/linking.md)"},     \
     {                                                                                                          \
         0, "barrier-map", "MAP", CLI_TEXT, offsetof(cli_link_args, barrier_map),                               \
             "barriers of regions made for a warp partition: 0=id:count"                                        \

@@ -25,6 +25,7 @@ static const link_pass passes[] = {
     {"partitions", its_link_partitions, false},
     {"inline", its_link_inline, true},
     {"strip", its_link_strip, true},
+    {"limit", its_link_limit, true},
     {"report", its_link_report, false},
 };
 

@@ -16,6 +16,8 @@
  *     expand.c     one such function: frames, names, nodes
  *     bind.c       parameters and results at an expanded call
  *     strip.c      what nobody reaches goes
+ *     waits.c      which loops wait for memory to change
+ *     limit.c      a time limit for those, if it is wanted
  *     report.c     what was done, as data; report_text.c shows it
  *
  * The input modules are read only, but for `link` and `pass` of their symbols. The output has nodes and symbols of its
@@ -168,6 +170,7 @@ bool its_link_partitions(its_linker *linker);
 bool its_link_plan(its_linker *linker);
 bool its_link_inline(its_linker *linker);
 bool its_link_strip(its_linker *linker);
+bool its_link_limit(its_linker *linker);
 bool its_link_report(its_linker *linker);
 
 /* -- shared helpers ------------------------------------------------------------------------------------------------ */

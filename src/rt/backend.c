@@ -154,6 +154,8 @@ static void close_backend(its_backend *backend) {
     its_gpu_leave_world(gpu);
     for (its_symmetric *item = gpu->symmetric, *next; item; item = next)
         next = item->next, its_free(backend->ctx, item);
+    its_gpu_forget_waits(gpu, NULL);
+    if (gpu->wait_record) gpu->cuda.cuMemFreeHost(gpu->wait_record);
     if (gpu->context) gpu->cuda.cuDevicePrimaryCtxRelease_v2(gpu->device);
     its_library_close(&gpu->cuda_library);
     its_arena_free(&gpu->arena);

@@ -70,6 +70,8 @@ static its_status load_body(void *user) {
     note_entries(job->loaded, job->module);
     int error = gpu->cuda.cuModuleLoadDataEx(&job->loaded->handle, job->code->cubin, 0, NULL, NULL);
     if (error) return its_gpu_failed(gpu, error, "load a module of %zu bytes", job->code->cubin_size);
+    status = its_gpu_limit_waits(gpu, job->loaded->handle);
+    if (status != ITS_OK) return status;
     job->loaded->holds_nvshmem = its_gpu_holds_nvshmem(gpu, job->loaded->handle);
     if (!job->loaded->holds_nvshmem) return ITS_OK;
     status = its_gpu_make_known(gpu, job->loaded->handle);
@@ -118,6 +120,7 @@ void its_gpu_unload(its_backend *backend, its_loaded *loaded) {
         }
     gpu->cuda.cuCtxSetCurrent(gpu->context);
     if (loaded->known_to_nvshmem && !gpu->abandoned) gpu->nvshmem.nvshmemx_cumodule_finalize(loaded->handle);
+    if (loaded->handle) its_gpu_forget_waits(gpu, loaded->handle);
     if (loaded->handle) gpu->cuda.cuModuleUnload(loaded->handle);
     its_arena_free(&loaded->arena);
     its_free(backend->ctx, loaded);
@@ -128,6 +131,8 @@ void its_gpu_unload(its_backend *backend, its_loaded *loaded) {
 its_status its_cuda_adopt(its_backend *backend, void *module, bool *holds) {
     its_gpu *gpu = its_gpu_of(backend);
     its_status status = its_gpu_enter(gpu);
+    if (status != ITS_OK) return status;
+    status = its_gpu_limit_waits(gpu, module);
     if (status != ITS_OK) return status;
     bool does = its_gpu_holds_nvshmem(gpu, module);
     if (holds) *holds = does;
@@ -145,6 +150,7 @@ its_status its_cuda_adopt(its_backend *backend, void *module, bool *holds) {
 
 void its_cuda_forget(its_backend *backend, void *module) {
     its_gpu *gpu = its_gpu_of(backend);
+    its_gpu_forget_waits(gpu, module);
     for (its_adopted **link = &gpu->adopted; *link; link = &(*link)->next) {
         its_adopted *item = *link;
         if (item->handle != module) continue;

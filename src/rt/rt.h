@@ -35,6 +35,8 @@ typedef struct its_adopted {
     void *handle;
 } its_adopted;
 
+typedef struct its_gpu_waits its_gpu_waits;
+
 typedef enum its_world_state { ITS_WORLD_NONE, ITS_WORLD_OURS, ITS_WORLD_FOREIGN } its_world_state;
 
 struct its_gpu {
@@ -54,7 +56,11 @@ struct its_gpu {
     its_loaded *loaded;
     its_adopted *adopted;
     struct its_symmetric *symmetric;
-    its_arena arena; /* as long as the backend */
+    uint64_t *wait_record; /* ITS_WAIT_WORDS, or NULL: no module waits with a limit */
+    uint64_t wait_record_on_gpu;
+    its_gpu_waits *waits; /* of each module that does */
+    uint64_t n_waits;     /* such modules so far */
+    its_arena arena;      /* as long as the backend */
 };
 
 typedef struct its_symmetric {
@@ -78,6 +84,14 @@ void its_gpu_leave_world(its_gpu *gpu);
 its_status its_gpu_symmetric_alloc(its_gpu *gpu, size_t size, size_t align, uint64_t *address);
 its_status its_gpu_symmetric_free(its_gpu *gpu, uint64_t address);
 its_status its_gpu_make_known(its_gpu *gpu, void *module);
+
+/* -- waits.c ------------------------------------------------------------------------------------------------------- */
+
+/* Tells a module that was loaded how long its waits may take, if it was linked so and there is a limit. */
+its_status its_gpu_limit_waits(its_gpu *gpu, void *module);
+void its_gpu_forget_waits(its_gpu *gpu, const void *module); /* NULL: of all modules */
+/* After a trap: whether it was a wait's; then that is reported. */
+bool its_gpu_waited_too_long(its_gpu *gpu);
 
 /* -- modules.c ----------------------------------------------------------------------------------------------------- */
 

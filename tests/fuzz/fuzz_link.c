@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     modules modules = {.valid = true};
     if (parse_all(ctx, (const char *)data, size, &modules)) {
         link_all(ctx, &modules, (its_link_options){.keep_externs = true});
-        link_all(ctx, &modules, (its_link_options){.no_inline = true});
+        link_all(ctx, &modules, (its_link_options){.no_inline = true, .limit_waits = true});
         link_all(ctx, &modules, (its_link_options){.strip_prints = true, .trap_asserts = true, .budget = 60});
     }
     for (uint32_t i = 0; i < modules.n; i++) its_module_free(modules.items[i]);

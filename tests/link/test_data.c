@@ -4,7 +4,7 @@
  *     // MODULE region UNIT [0=id:count]   what follows, up to the next such line, is a region's module
  *     // MODULE library                    or a library; what stands before the first is the main module
  *     // OPTION no_inline | strip_prints | trap_asserts | keep_externs | budget N | region_budget N | deferred PREFIX
- *     // OPTION version M.N
+ *     // OPTION version M.N | limit_waits
  *     // EXPECT text           the output holds this, behind what the EXPECT before it found; blanks count as one
  *     // ABSENT text           the output does not hold this anywhere
  *     // REPORT text           the report holds this line
@@ -139,6 +139,8 @@ static void read_options(data_link *link, const data_file *file) {
             options->strip_prints = true;
         else if (behind(option, "trap_asserts"))
             options->trap_asserts = true;
+        else if (behind(option, "limit_waits"))
+            options->limit_waits = true;
         else if (behind(option, "keep_externs"))
             options->keep_externs = true;
         else if ((value = behind(option, "budget")))

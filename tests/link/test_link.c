@@ -25,6 +25,12 @@ static const char region_text[] =
          ".shared .b32 s[4];\nld.param.b32 x, [a];\ncall (y), nvshmem_my_pe;\nadd.u32 x, x, y;\nst.local.u32 [d], x;\n"
          "st.shared.u32 [s], x;\nld.local.u32 x, [d];\nst.param.b32 [r], x;\nret;\n}\n";
 
+/* Two waits, for linking with a limit. */
+static const char waiting_text[] =
+    HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd1;\n.reg .pred %p1;\n"
+         "ld.param.u64 %rd1, [p];\nL: ld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n"
+         "M: ld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra M;\nret;\n}\n";
+
 static const char other_text[] = HEAD ".visible .func g() { ret; }\n";
 
 static its_module *parse(its_context *ctx, const char *name, const char *text) {
@@ -246,21 +252,23 @@ static void *failing_resize(void *user, void *block, size_t old_size, size_t new
 }
 
 /* Everything that linking takes, with memory for `n` allocations; false if that was not enough. */
-static bool link_with(size_t n, size_t *blocks_left) {
+static bool link_with(size_t n, bool limit, size_t *blocks_left) {
     failing f = {n, 0};
     its_allocator allocator = {failing_resize, &f};
     its_context *ctx = its_context_new(&allocator);
     its_module *main = NULL, *region = NULL, *other = NULL;
     its_linked *linked = NULL;
     char *text = NULL, *report = NULL, *json = NULL;
-    bool ok = ctx && its_ptx_parse(ctx, "main", main_text, strlen(main_text), &main) == ITS_OK &&
+    bool ok = ctx &&
+              its_ptx_parse(ctx, "main", limit ? waiting_text : main_text, strlen(limit ? waiting_text : main_text),
+                            &main) == ITS_OK &&
               its_ptx_parse(ctx, "region", region_text, strlen(region_text), &region) == ITS_OK &&
               its_ptx_parse(ctx, "other", other_text, strlen(other_text), &other) == ITS_OK;
     if (ok) {
         const char *deferred[] = {"nvshmem"};
         its_link_region regions[2] = {{UNIT, region, 0, NULL}, {OTHER, other, 0, NULL}};
         its_link_input input = {.main = main, .regions = regions, .n_regions = 2};
-        input.options = (its_link_options){.deferred = deferred, .n_deferred = 1};
+        input.options = (its_link_options){.deferred = deferred, .n_deferred = 1, .limit_waits = limit};
         its_status status = its_link(ctx, &input, &linked);
         assert_true(status == ITS_OK || status == ITS_ERR_NOMEM);
         assert_int_equal(status == ITS_OK, linked != NULL);
@@ -285,15 +293,20 @@ static bool link_with(size_t n, size_t *blocks_left) {
     return ok;
 }
 
-static void memory_may_run_out_anywhere(void **state) {
-    (void)state;
+static void memory_may_run_out(bool limit) {
     size_t blocks, n = 0;
-    while (!link_with(n, &blocks)) {
+    while (!link_with(n, limit, &blocks)) {
         assert_int_equal(blocks, 0);
         assert_true(++n < 100000);
     }
     assert_int_equal(blocks, 0);
     assert_true(n > 10);
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+    (void)state;
+    memory_may_run_out(false);
+    memory_may_run_out(true);
 }
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
