@@ -17,7 +17,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx fresh-clone corpus check-corpus fuzz test-fuzz \
+        check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz \
         nightly wheel clean
 
 default: build
@@ -126,10 +126,14 @@ fresh-clone: ## the README's commands in a fresh clone with empty caches (about 
 corpus: setup-test ## PTX of every producer, in build/corpus (docs/corpus.md)
 	@$(VENV)/python tests/corpus/generate.py --jobs $(JOBS)
 
-check-corpus: corpus build ## the corpus: same machine code after parse and print, NumPy's results in the simulator (long)
+check-corpus: corpus build ## the corpus: same machine code after parse and print, NumPy's results in the simulator, linking (long)
 	@$(VENV)/python tests/corpus/roundtrip.py --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/roundtrip.py --rename --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/run_sim.py --jobs $(JOBS)
+	@$(VENV)/python tests/corpus/link_pairs.py --jobs $(JOBS)
+
+check-link-pairs: corpus build ## every kernel of the corpus linked with every device file that fits it (many hours)
+	@$(VENV)/python tests/corpus/link_pairs.py --all --jobs $(JOBS)
 
 # -- the rest ------------------------------------------------------------------------------------------------------------
 
