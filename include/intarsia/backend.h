@@ -84,6 +84,9 @@ typedef struct its_backend_ops {
 struct its_backend {
     const its_backend_ops *ops;
     its_context *ctx;
+    /* Where in the user's program the next call comes from, "app.py:12", for messages about calls that PEs make
+     * differently; NULL: unknown. Set by the caller, who keeps it alive. */
+    const char *site;
 };
 
 #ifdef __cplusplus

@@ -128,6 +128,11 @@ def abandon(backend: _runtime.Backend) -> None:
         _lib.lib().its_cuda_abandon(backend.handle)
 
 
+def check_waits(backend: _runtime.Backend) -> None:
+    """Raises the report of a wait that took too long, also if the kernel's end was another library's error."""
+    backend.check(_lib.lib().its_cuda_check_waits(backend.handle))
+
+
 def need_nvshmem(backend: _runtime.Backend) -> None:
     backend.check(_lib.lib().its_cuda_need_nvshmem(backend.handle))
 

@@ -87,6 +87,7 @@ _lib._SIGNATURES.update(
         "its_cuda_need_nvshmem": (c_int, [c_void_p]),
         "its_cuda_adopt": (c_int, [c_void_p, c_void_p, POINTER(c_bool)]),
         "its_cuda_forget": (None, [c_void_p, c_void_p]),
+        "its_cuda_check_waits": (c_int, [c_void_p]),
         "its_cuda_abandon": (None, [c_void_p]),
     }
 )

@@ -195,7 +195,7 @@ class BackendOps(ctypes.Structure):
 class BackendHead(ctypes.Structure):
     """`struct its_backend`; behind it lies what is the backend's own."""
 
-    _fields_ = [("ops", POINTER(BackendOps)), ("ctx", c_void_p)]
+    _fields_ = [("ops", POINTER(BackendOps)), ("ctx", c_void_p), ("site", c_char_p)]
 
 
 ERR_FAULT = 6

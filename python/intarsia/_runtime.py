@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ctypes import POINTER, byref, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from . import _lib, _triton
+from . import _lib, _triton, _units
 from ._errors import Error
+
+_LONGEST_SITE = 200
 
 
 class Backend:
@@ -67,11 +70,25 @@ class Backend:
 
     def alloc(self, kind: int, size: int, align: int = 0) -> int:
         address = c_uint64()
-        self._call("alloc", kind, size, align, byref(address))
+        with self._told_where():
+            self._call("alloc", kind, size, align, byref(address))
         return address.value
 
     def free(self, kind: int, address: int) -> None:
-        self._call("free", kind, address)
+        with self._told_where():
+            self._call("free", kind, address)
+
+    @contextlib.contextmanager
+    def _told_where(self) -> Iterator[None]:
+        """For calls that PEs must make alike: a message about them says at which line of the program each was made."""
+        site = _units.call_site()[-_LONGEST_SITE:].encode()  # alive until the call is over
+        if self._handle is not None:
+            self._handle.contents.site = site
+        try:
+            yield
+        finally:
+            if self._handle is not None:
+                self._handle.contents.site = None
 
     def peer(self, address: int, pe: int) -> int:
         mapped = c_uint64()
@@ -270,6 +287,7 @@ def _at_exit() -> None:
         return
     if hasattr(sys, "last_value"):
         if _current.name == "cuda":
+            _tell_of_waits(_current)
             _leave()
         _close()
         return
@@ -278,6 +296,18 @@ def _at_exit() -> None:
     except Error as error:
         print(error, file=sys.stderr)
         _leave()
+
+
+def _tell_of_waits(backend: Backend) -> None:
+    """What torch says of a kernel that has waited too long is no more than that it failed."""
+    from . import _gpu
+
+    if isinstance(sys.last_value, Error):
+        return
+    try:
+        _gpu.check_waits(backend)
+    except Error as error:
+        print(error, file=sys.stderr)
 
 
 def _leave() -> None:

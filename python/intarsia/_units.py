@@ -200,6 +200,15 @@ def caller(depth: int) -> str:
     return frame.f_code.co_filename if frame is not None else ""
 
 
+def call_site() -> str:
+    """\"file:line\" of the innermost call that is not Intarsia's own."""
+    own = str(Path(__file__).parent) + os.sep
+    frame = inspect.currentframe()
+    while frame is not None and (frame.f_code.co_filename.startswith(own) or "contextlib" in frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
 def check_exists(path: str) -> None:
     if not os.path.isfile(path):
         raise Error(f"{path} doesn't exist; paths are relative to the file that names them")

@@ -52,6 +52,9 @@ struct its_gpu {
     int device;
     void *context; /* the primary one, which torch and Triton use as well */
     bool abandoned;
+    uint64_t notes;           /* agree.c: of what PEs ask for; 0 with one PE */
+    uint64_t n_asked;         /* collective calls so far */
+    uint64_t n_symmetric;     /* symmetric allocations so far */
     uint64_t symmetric_bytes; /* allocated now, as asked for */
     its_loaded *loaded;
     its_adopted *adopted;
@@ -67,6 +70,7 @@ typedef struct its_symmetric {
     struct its_symmetric *next;
     uint64_t address;
     size_t size;
+    uint64_t number; /* the same on all PEs */
 } its_symmetric;
 
 /* -- driver.c ------------------------------------------------------------------------------------------------------ */
@@ -84,6 +88,15 @@ void its_gpu_leave_world(its_gpu *gpu);
 its_status its_gpu_symmetric_alloc(its_gpu *gpu, size_t size, size_t align, uint64_t *address);
 its_status its_gpu_symmetric_free(its_gpu *gpu, uint64_t address);
 its_status its_gpu_make_known(its_gpu *gpu, void *module);
+
+/* -- agree.c ------------------------------------------------------------------------------------------------------- */
+
+typedef enum its_gpu_asked { ITS_GPU_ALLOC = 1, ITS_GPU_FREE } its_gpu_asked;
+enum { ITS_NOTE_BYTES = 256 };
+
+its_status its_gpu_agree_begin(its_gpu *gpu);
+/* Collective. ITS_ERR_USAGE, on every PE, if they don't all ask for the same. */
+its_status its_gpu_agree(its_gpu *gpu, its_gpu_asked kind, uint64_t a, uint64_t b);
 
 /* -- waits.c ------------------------------------------------------------------------------------------------------- */
 

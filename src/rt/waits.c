@@ -178,3 +178,7 @@ bool its_gpu_waited_too_long(its_gpu *gpu) {
              (double)gpu->options.wait_limit_ns * 1e-9, values, address);
     return true;
 }
+
+its_status its_cuda_check_waits(its_backend *backend) {
+    return its_gpu_waited_too_long(its_gpu_of(backend)) ? ITS_ERR_FAULT : ITS_OK;
+}

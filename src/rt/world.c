@@ -136,6 +136,7 @@ its_status its_gpu_need_world(its_gpu *gpu) {
     }
     if (status == ITS_OK) status = check_identity(gpu);
     if (status == ITS_OK && gpu->options.peers_only) status = check_peers(gpu);
+    if (status == ITS_OK) status = its_gpu_agree_begin(gpu);
     return status;
 }
 
@@ -174,7 +175,7 @@ static its_status full(its_gpu *gpu, size_t size) {
 static its_status remember(its_gpu *gpu, uint64_t address, size_t size) {
     its_symmetric *item = its_block_alloc(gpu->base.ctx, sizeof *item);
     if (!item) return its_fail(gpu->base.ctx, ITS_ERR_NOMEM, NULL, "no memory to note an allocation");
-    *item = (its_symmetric){.next = gpu->symmetric, .address = address, .size = size};
+    *item = (its_symmetric){.next = gpu->symmetric, .address = address, .size = size, .number = gpu->n_symmetric++};
     gpu->symmetric = item;
     gpu->symmetric_bytes += size;
     return ITS_OK;
@@ -182,8 +183,10 @@ static its_status remember(its_gpu *gpu, uint64_t address, size_t size) {
 
 its_status its_gpu_symmetric_alloc(its_gpu *gpu, size_t size, size_t align, uint64_t *address) {
     its_status status = its_gpu_need_world(gpu);
+    if (!align) align = DEFAULT_ALIGN;
+    if (status == ITS_OK) status = its_gpu_agree(gpu, ITS_GPU_ALLOC, size, align);
     if (status != ITS_OK) return status;
-    void *block = gpu->nvshmem.nvshmem_align(align ? align : DEFAULT_ALIGN, size);
+    void *block = gpu->nvshmem.nvshmem_align(align, size);
     if (!block) return full(gpu, size);
     *address = (uint64_t)(uintptr_t)block;
     return remember(gpu, *address, size);
@@ -193,6 +196,8 @@ its_status its_gpu_symmetric_free(its_gpu *gpu, uint64_t address) {
     for (its_symmetric **link = &gpu->symmetric; *link; link = &(*link)->next) {
         its_symmetric *item = *link;
         if (item->address != address) continue;
+        its_status status = its_gpu_agree(gpu, ITS_GPU_FREE, item->number, 0);
+        if (status != ITS_OK) return status;
         *link = item->next;
         gpu->symmetric_bytes -= item->size;
         its_free(gpu->base.ctx, item);

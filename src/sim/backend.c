@@ -47,6 +47,12 @@ static its_status sim_device_info(its_backend *backend, its_device_info *info) {
     return ITS_OK;
 }
 
+its_asked its_sim_asked(const its_sim_backend *sim, its_asked_kind kind, uint64_t a, uint64_t b) {
+    its_asked asked = {.kind = kind, .a = a, .b = b};
+    if (sim->base.site) snprintf(asked.site, sizeof asked.site, "%s", sim->base.site);
+    return asked;
+}
+
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_t size, size_t align,
@@ -59,7 +65,7 @@ its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_
     its_device_lock(sim->device);
     its_status reserved = its_pe_reserve(&sim->pe, size, align, address);
     its_device_unlock(sim->device);
-    its_asked asked = {ITS_ASKED_ALLOC, size, align};
+    its_asked asked = its_sim_asked(sim, ITS_ASKED_ALLOC, size, align);
     its_status status = its_sim_settle(sim, its_world_collective(ctx, sim->pe.world, call, asked));
     if (status == ITS_OK) return reserved == ITS_OK ? ITS_OK : its_pe_no_room(&sim->pe, call, size);
     if (reserved == ITS_OK) {
@@ -75,7 +81,7 @@ its_status its_sim_symmetric_free(its_sim_backend *sim, const char *call, uint64
     its_status status = its_pe_check_symmetric(&sim->pe, call, address, &offset);
     if (status != ITS_OK) return status;
     /* Nobody frees before everybody has come: until then its memory may still be written to. */
-    its_asked asked = {ITS_ASKED_FREE, offset, 0};
+    its_asked asked = its_sim_asked(sim, ITS_ASKED_FREE, offset, 0);
     status = its_sim_settle(sim, its_world_collective(sim->base.ctx, sim->pe.world, call, asked));
     if (status != ITS_OK) return status;
     its_device_lock(sim->device);

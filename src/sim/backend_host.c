@@ -211,7 +211,7 @@ its_status its_sim_team_new(its_sim_backend *sim, its_team members, int32_t *tea
                         members.size, members.start, members.stride, world->control->n_pes);
     int32_t number = sim->next_team < ITS_WORLD_MAX_TEAMS ? (int32_t)sim->next_team : -1;
     if (number >= 0) memset(&its_world_library(world, world->pe)->teams[number], 0, sizeof(its_team_area));
-    its_asked asked = {ITS_ASKED_TEAM, members.start | (uint64_t)members.stride << 32, members.size};
+    its_asked asked = its_sim_asked(sim, ITS_ASKED_TEAM, members.start | (uint64_t)members.stride << 32, members.size);
     its_status status = its_sim_settle(sim, its_world_collective(ctx, world, "nvshmem_team_split_strided", asked));
     if (status != ITS_OK) return status;
     if (number < 0)

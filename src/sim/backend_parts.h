@@ -23,6 +23,9 @@ static inline its_status its_sim_no_memory(its_sim_backend *sim) {
     return its_fail(sim->base.ctx, ITS_ERR_NOMEM, NULL, "out of memory");
 }
 
+/* What is asked for in a collective call, with the place in the user's program. */
+its_asked its_sim_asked(const its_sim_backend *sim, its_asked_kind kind, uint64_t a, uint64_t b);
+
 /* A wait for other PEs that this PE's own fault has ended leaves it to the device to say so. */
 static inline its_status its_sim_settle(its_sim_backend *sim, its_status status) {
     return status == ITS_ERR_FAULT && its_world_faulted_here(sim->pe.world) ? its_device_check(sim->device) : status;

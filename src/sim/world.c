@@ -17,7 +17,7 @@
 #include "base/arena.h"
 
 #define WORLD_MAGIC "intarsia"
-enum { WORLD_ABI = 1 };
+enum { WORLD_ABI = 2 };
 
 static const size_t default_heap_size = (size_t)1 << 30;
 static const uint64_t private_size = (uint64_t)1 << 36;
@@ -438,22 +438,24 @@ static int collective_missing_user(const its_world *world, const void *user) {
     return collective_missing(world, *(const uint64_t *)user);
 }
 
-enum { ASKED_TEXT = 120 };
+enum { ASKED_TEXT = 120 + ITS_WORLD_SITE };
 
 static const char *asked_text(char *text, const char *call, const its_asked *asked) {
+    const char *at = asked->site[0] ? " at " : "";
     switch (asked->kind) {
     case ITS_ASKED_ALLOC:
-        snprintf(text, ASKED_TEXT, "for %" PRIu64 " bytes aligned to %" PRIu64, asked->a, asked->b);
+        snprintf(text, ASKED_TEXT, "for %" PRIu64 " bytes aligned to %" PRIu64 "%s%s", asked->a, asked->b, at,
+                 asked->site);
         break;
     case ITS_ASKED_FREE:
-        snprintf(text, ASKED_TEXT, "to free the block at offset %" PRIu64, asked->a);
+        snprintf(text, ASKED_TEXT, "to free the block at offset %" PRIu64 "%s%s", asked->a, at, asked->site);
         break;
     case ITS_ASKED_TEAM:
         snprintf(text, ASKED_TEXT, "for a team of %" PRIu64 " PEs from PE %" PRIu64 " by %" PRIu64, asked->b,
                  asked->a & UINT32_MAX, asked->a >> 32);
         break;
     default:
-        snprintf(text, ASKED_TEXT, "for %s", call);
+        snprintf(text, ASKED_TEXT, "for %s%s%s", call, at, asked->site);
     }
     return text;
 }
@@ -463,7 +465,7 @@ static its_status compare(its_context *ctx, const its_world *world, const char *
     for (uint32_t pe = 0; pe < world->control->n_pes; pe++) {
         const its_asked *theirs = &world->control->pes[pe].asked[n & 1];
         char one[ASKED_TEXT], other[ASKED_TEXT];
-        if (memcmp(mine, theirs, sizeof *mine) != 0)
+        if (mine->kind != theirs->kind || mine->a != theirs->a || mine->b != theirs->b)
             return its_fail(ctx, ITS_ERR_USAGE,
                             "symmetric memory is allocated and freed by all PEs together, in the same order, with the "
                             "same sizes",

@@ -23,6 +23,7 @@ enum {
     ITS_WORLD_MAX_PES = 64,
     ITS_WORLD_MAX_TEAMS = 32,
     ITS_WORLD_TEXT = 480,
+    ITS_WORLD_SITE = 232,
     ITS_WORLD_LIBRARY_BYTES = 1 << 16, /* of every heap, in front */
 };
 
@@ -56,8 +57,9 @@ typedef struct its_activity {
 typedef enum its_asked_kind { ITS_ASKED_NOTHING, ITS_ASKED_ALLOC, ITS_ASKED_FREE, ITS_ASKED_TEAM } its_asked_kind;
 
 typedef struct its_asked {
-    uint64_t kind; /* its_asked_kind */
-    uint64_t a, b; /* size and alignment; offset; start | stride and size */
+    uint64_t kind;             /* its_asked_kind */
+    uint64_t a, b;             /* size and alignment; offset; start | stride and size */
+    char site[ITS_WORLD_SITE]; /* where the program asks, or "" */
 } its_asked;
 
 typedef struct its_world_pe {

@@ -108,11 +108,12 @@ def test_on_gpus_pes_are_told_where_to_meet(intarsia, script):
 fd = int(os.environ["INTARSIA_RENDEZVOUS_FD"])
 if pe == 0: os.pwrite(fd, b"here", 0)
 while os.pread(fd, 4, 0) != b"here": time.sleep(0.01)
-print(os.environ["INTARSIA_BACKEND"], os.environ["NVSHMEM_SYMMETRIC_SIZE"], "INTARSIA_SIM_FD" in os.environ)
+names = "INTARSIA_BACKEND", "NVSHMEM_SYMMETRIC_SIZE", "INTARSIA_WAIT_LIMIT"
+print(*(os.environ[name] for name in names), "INTARSIA_SIM_FD" in os.environ)
 """
-    done = intarsia("run", "-n", 2, "--heap-size", "64M", script(body), INTARSIA_PYTHON=sys.executable,
-                    INTARSIA_SIM_FD="99")
-    assert lines_by_pe(done.out) == {pe: [f"cuda {64 << 20} False"] for pe in range(2)}
+    done = intarsia("run", "-n", 2, "--heap-size", "64M", "--wait-limit", "0.5", script(body),
+                    INTARSIA_PYTHON=sys.executable, INTARSIA_SIM_FD="99")
+    assert lines_by_pe(done.out) == {pe: [f"cuda {64 << 20} 0.5 False"] for pe in range(2)}
 
 
 def test_stdout_and_stderr_are_kept_apart(run, script):
@@ -446,6 +447,9 @@ def test_prefixes_are_coloured_on_a_terminal_unless_told_not_to(program, environ
     (["--sim", "--arch", "ampere", "x.py"], "--arch takes an architecture such as sm_80 or sm_90a, not 'ampere'"),
     (["--sim", "--timeout", "0", "x.py"], "--timeout takes at least 1 second"),
     (["--arch", "sm_90", "x.py"], "--arch is for simulated GPUs"),
+    (["--sim", "--wait-limit", "5", "x.py"], "--wait-limit is for GPUs"),
+    (["--wait-limit", "soon", "x.py"], "--wait-limit takes seconds, as 5 or 0.5, not 'soon'"),
+    (["--wait-limit", "0", "x.py"], "--wait-limit takes seconds, as 5 or 0.5, not '0'"),
     (["--smi", "x.py"], "did you mean --sim?"),
     (["--sim=yes", "x.py"], "--sim takes no value"),
 ])

@@ -17,3 +17,11 @@ def test_regions(pes, n, transport):
     done = pes(n, "regions.py", transport, timeout=300)
     assert done.returncode == 0
     assert done.stdout.count("regions ok") == n
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_host_file_in_cuda(pes, n):
+    done = pes(n, "hosted.py", timeout=300)
+    assert done.returncode == 0
+    for me in range(n):
+        assert f"PE {me}: the host file's kernel sent and received {1000 + (me - 1) % n}" in done.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_full_heap(pes):
     done = pes(1, "misuse.py", "full_heap", NVSHMEM_SYMMETRIC_SIZE="512M", NVSHMEM_DISABLE_CUDA_VMM="1")
@@ -41,3 +43,37 @@ def test_a_peer_that_dies(pes):
     done = pes(2, "dies.py", timeout=60)
     assert done.returncode == 7
     assert "PE 1 exited with code 7; the others were stopped" in done.stderr
+
+
+@pytest.mark.parametrize("transport", ["all", "p2p"])
+@pytest.mark.parametrize(
+    "kind, line, sees",
+    [("by_hand", "waits-device.cu:5", "== 3 and sees 2"), ("by_nvshmem", "waits-device.cu:11", ">= 5 and sees 2"),
+     ("in_triton", "waits.py:", ">= 9 and sees 2")],
+)
+def test_a_wait_that_takes_too_long(pes, kind, line, sees, transport):
+    """PE 1, which has nothing to wait for but the end, is stopped as well."""
+    done = pes(2, "waits.py", transport, kind, timeout=90)
+    assert done.returncode != 0
+    output = done.stdout + done.stderr
+    assert f"PE 0, kernel '{kind}', CTA (0, 0, 0), thread (0, 0, 0) waits at " in output
+    assert line in output
+    assert f" for longer than 1 s for a value {sees} at 0x" in output
+    assert ", 0 bytes into a symmetric allocation of 32 bytes" in output
+
+
+def test_a_wait_that_torch_meets(pes):
+    """torch only knows that the launch failed; the report comes as well."""
+    done = pes(1, "waits.py", "all", "by_hand", "torch", timeout=90)
+    assert done.returncode != 0
+    assert "for a value == 3 and sees 2" in done.stdout + done.stderr
+
+
+def test_sizes_that_differ(pes):
+    done = pes(2, "sizes.py", timeout=60)
+    assert done.returncode != 0
+    output = done.stdout + done.stderr
+    assert "PE 0 asked for 256 bytes aligned to 256 at " in output
+    assert "sizes.py:11, but PE 1 asked for 260 bytes aligned to 256 at " in output
+    assert "PE 1 asked for 260 bytes aligned to 256 at " in output
+    assert "sizes.py:9, but PE 0 asked for 256 bytes" in output

@@ -192,6 +192,23 @@ def test_an_error_on_one_pe_ends_all(launch):
     assert done.returncode != 0 and "kernel" in done.stderr + done.stdout
 
 
+def test_sizes_that_differ_are_found_with_both_places(launch):
+    script = """
+import intarsia
+intarsia.init()
+if intarsia.my_pe() == 1:
+    x = intarsia.symmetric(64)
+else:
+    x = intarsia.symmetric(65)
+"""
+    done = launch(2, script)
+    output = done.stdout + done.stderr
+    assert done.returncode != 0
+    one, other = r"260 bytes aligned to 256 at \S+\.py:7", r"256 bytes aligned to 256 at \S+\.py:5"
+    assert re.search(f"PE 0 asked for {one}, but PE 1 asked for {other}\n", output)
+    assert re.search(f"PE 1 asked for {other}, but PE 0 asked for {one}\n", output)
+
+
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_simple_shift(launch, root, n):
     done = launch(n, root / "examples" / "01-simple-shift" / "simple-shift.py")

@@ -234,8 +234,8 @@ static void test_never_opened(void **state) {
 
 static its_status symmetric_alloc(its_context *ctx, its_pe *pe, size_t size, size_t align, uint64_t *address) {
     its_status reserved = its_pe_reserve(pe, size, align, address);
-    its_status status =
-        its_world_collective(ctx, pe->world, "nvshmem_malloc", (its_asked){ITS_ASKED_ALLOC, size, align});
+    its_status status = its_world_collective(ctx, pe->world, "nvshmem_malloc",
+                                             (its_asked){.kind = ITS_ASKED_ALLOC, .a = size, .b = align});
     if (reserved == ITS_OK && status != ITS_OK) its_pe_cancel(pe, *address);
     return status != ITS_OK ? status : reserved == ITS_OK ? ITS_OK : its_pe_no_room(pe, "nvshmem_malloc", size);
 }
@@ -253,8 +253,8 @@ static void random_blocks(its_context *ctx, its_pe *pe, uint32_t number, uint32_
         if (address[at]) {
             for (size_t i = 0; i < size[at]; i += 64) expect(((uint8_t *)(uintptr_t)address[at])[i] == (uint8_t)at);
             expect(its_pe_check_symmetric(pe, "nvshmem_free", address[at], &offset) == ITS_OK);
-            expect(its_world_collective(ctx, pe->world, "nvshmem_free", (its_asked){ITS_ASKED_FREE, offset, 0}) ==
-                   ITS_OK);
+            expect(its_world_collective(ctx, pe->world, "nvshmem_free",
+                                        (its_asked){.kind = ITS_ASKED_FREE, .a = offset}) == ITS_OK);
             its_pe_cancel(pe, address[at]);
             address[at] = 0;
             continue;
@@ -313,7 +313,7 @@ static void test_mismatch_too_large(void **state) {
 static void free_mismatch(its_context *ctx, its_pe *pe, uint32_t number, uint32_t n) {
     uint64_t address;
     (void)n;
-    its_asked asked = {number ? ITS_ASKED_FREE : ITS_ASKED_ALLOC, 64, 0};
+    its_asked asked = {.kind = number ? ITS_ASKED_FREE : ITS_ASKED_ALLOC, .a = 64};
     expect(its_world_collective(ctx, pe->world, "nvshmem_free", asked) == ITS_ERR_USAGE);
     expect(strstr(last_message(ctx), "to free the block at offset 64") && strstr(last_message(ctx), "for 64 bytes"));
     expect(its_pe_check_symmetric(pe, "nvshmem_free", 4096, &address) == ITS_ERR_USAGE);
