@@ -61,6 +61,16 @@ static uint64_t stack_top(const its_sim_exec *x, const its_sim_op *op) {
     return (uint64_t)x->frag->local + program->funcs[where->func].local_size;
 }
 
+/* What alloca gave lies at the end of a lane's local memory, everything else at its beginning. */
+static its_sim_fault_kind check_local(request *r, uint32_t lane, uint64_t address, char **pointer) {
+    const its_sim_warp *warp = r->x->warp;
+    uint32_t size = r->x->grid->local_size, taken = warp->taken[lane];
+    char *block = warp->local + (size_t)lane * size;
+    if (taken && address >= ITS_SIM_LOCAL_BEGIN + size - taken)
+        return check_block(r, address, ITS_SIM_LOCAL_BEGIN, size, block, pointer);
+    return check_block(r, address, ITS_SIM_LOCAL_BEGIN, stack_top(r->x, r->op), block, pointer);
+}
+
 static its_sim_fault_kind check_lane(request *r, uint32_t lane, uint64_t address, char **pointer) {
     its_sim_exec *x = r->x;
     const its_sim_grid *grid = x->grid;
@@ -87,8 +97,7 @@ static its_sim_fault_kind check_lane(request *r, uint32_t lane, uint64_t address
     if (space == ITS_SPACE_SHARED)
         kind = check_block(r, address, ITS_SIM_SHARED_BEGIN, grid->shared_size, x->cta->shared, pointer);
     else if (space == ITS_SPACE_LOCAL)
-        kind = check_block(r, address, ITS_SIM_LOCAL_BEGIN, stack_top(x, r->op),
-                           x->warp->local + (size_t)lane * grid->local_size, pointer);
+        kind = check_local(r, lane, address, pointer);
     else if (space == ITS_SPACE_PARAM)
         kind = check_block(r, address, ITS_SIM_PARAM_BEGIN, grid->func->entry.param_size, grid->params, pointer);
     else

@@ -4,6 +4,9 @@
  * Without a count, a barrier is complete when every thread of the CTA that has not exited has arrived. With one,
  * arrivals are counted; a warp's threads that have exited, or never were, count with the first of its lanes that
  * arrives, since hardware counts whole warps.
+ *
+ * A cluster is one CTA. Its barrier is another one of the CTA's, at which arriving and waiting are two instructions: a
+ * lane that has arrived waits until all have, or passes if that has happened meanwhile.
  */
 #include "sim/exec.h"
 #include "sim/modes.h"
@@ -43,8 +46,20 @@ static void give_result(const its_sim_barrier *barrier, its_sim_warp *warp, cons
         if ((frag->mask >> lane) & 1) ((u32 *)(void *)(regs + op->dst))[lane] = barrier->popc;
 }
 
+/* What has arrived at the cluster's barrier may pass: now, if it waits already, or when it comes to wait. */
+static void pass(its_sim_cta *cta) {
+    for (uint32_t w = 0; w < cta->grid->n_warps; w++) {
+        its_sim_warp *warp = &cta->warps[w];
+        cta->passed[w] |= cta->barriers[ITS_SIM_CLUSTER_BARRIER].waiting[w];
+        for (uint32_t i = 0; i < warp->n_frags; i++)
+            if (warp->frags[i].state == ITS_SIM_AT_BARRIER && warp->frags[i].barrier == ITS_SIM_CLUSTER_BARRIER)
+                cta->passed[w] &= ~warp->frags[i].mask;
+    }
+}
+
 static void release(its_sim_cta *cta, uint32_t id) {
     its_sim_barrier *barrier = &cta->barriers[id];
+    if (id == ITS_SIM_CLUSTER_BARRIER) pass(cta);
     for (uint32_t w = 0; w < cta->grid->n_warps; w++) {
         its_sim_warp *warp = &cta->warps[w];
         for (uint32_t i = 0; i < warp->n_frags; i++) {
@@ -60,7 +75,7 @@ static void release(its_sim_cta *cta, uint32_t id) {
 }
 
 void its_sim_barrier_check_all(its_sim_exec *x) {
-    for (uint32_t id = 0; id < ITS_SIM_BARRIERS; id++)
+    for (uint32_t id = 0; id <= ITS_SIM_CLUSTER_BARRIER; id++)
         if (x->cta->barriers[id].in_use && complete(x->cta, &x->cta->barriers[id])) release(x->cta, id);
 }
 
@@ -110,5 +125,42 @@ its_sim_verdict its_sim_act_BARRIER(its_sim_exec *x, const its_sim_op *op, uint3
         frag->barrier = (uint8_t)id;
     }
     if (complete(x->cta, &x->cta->barriers[id])) release(x->cta, id);
+    return ITS_SIM_AGAIN;
+}
+
+/* -- the barrier of the cluster ------------------------------------------------------------------------------------ */
+
+its_sim_verdict its_sim_act_CLUSTER_ARRIVE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_frag *frag = x->frag;
+    its_sim_barrier *barrier = &x->cta->barriers[ITS_SIM_CLUSTER_BARRIER];
+    uint32_t again = mask & (barrier->waiting[x->warp->index] | x->cta->passed[x->warp->index]);
+    if (again)
+        return its_sim_fault_at(x, op, again, ITS_SIM_FAULT_BARRIER, "%s",
+                                "barrier.cluster: a thread arrives again and has not waited");
+    its_sim_frag_split(x, mask, op + 1);
+    arrive(x, op, mask, ITS_SIM_CLUSTER_BARRIER, 0);
+    frag->pc = op + 1;
+    frag->wrote = true;
+    if (complete(x->cta, barrier)) release(x->cta, ITS_SIM_CLUSTER_BARRIER);
+    return ITS_SIM_AGAIN;
+}
+
+its_sim_verdict its_sim_act_CLUSTER_WAIT(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_frag *frag = x->frag;
+    uint32_t *passed = &x->cta->passed[x->warp->index], free_to_go = mask & *passed;
+    uint32_t stray = mask & ~*passed & ~x->cta->barriers[ITS_SIM_CLUSTER_BARRIER].waiting[x->warp->index];
+    if (stray)
+        return its_sim_fault_at(x, op, stray, ITS_SIM_FAULT_BARRIER, "%s",
+                                "barrier.cluster: a thread waits and has not arrived");
+    *passed &= ~mask;
+    frag->wrote = true;
+    if (free_to_go == mask) return ITS_SIM_NEXT;
+    its_sim_frag_split(x, mask, op + 1);
+    if (free_to_go) {
+        its_sim_frag_add(x->warp, frag, free_to_go, op + 1);
+        frag->mask &= ~free_to_go;
+    }
+    frag->state = ITS_SIM_AT_BARRIER;
+    frag->barrier = ITS_SIM_CLUSTER_BARRIER;
     return ITS_SIM_AGAIN;
 }

@@ -234,6 +234,14 @@ static uint32_t callee_base(const its_sim_exec *x, const its_sim_func *caller, c
     return taken ? top : base;
 }
 
+/* Bytes that alloca has taken of a lane's local memory, at most. */
+static uint32_t most_taken(const its_sim_warp *warp, uint32_t mask) {
+    uint32_t most = 0;
+    for (uint32_t lane = 0; lane < ITS_LANES; lane++)
+        if ((mask >> lane) & 1 && warp->taken[lane] > most) most = warp->taken[lane];
+    return most;
+}
+
 /* Lets the lanes of the running fragment go into `callee`. Requires signatures that fit. */
 static its_sim_verdict enter(its_sim_exec *x, const its_sim_op *op, const its_sim_call *call,
                              const its_sim_func *callee) {
@@ -243,7 +251,7 @@ static its_sim_verdict enter(its_sim_exec *x, const its_sim_op *op, const its_si
     frame from = {frag->base, frag->local};
     uint64_t local = (uint64_t)frag->local + caller->local_size + CALL_OVERHEAD;
     local = (local + 15) & ~(uint64_t)15;
-    if (local + callee->local_size > x->grid->local_size)
+    if (local + callee->local_size + most_taken(warp, frag->mask) > x->grid->local_size)
         return its_sim_fault_at(x, op, frag->mask, ITS_SIM_FAULT_STACK, "'%s'", callee->name);
     frame to = {callee_base(x, caller, callee), (uint32_t)local};
     if (!its_sim_warp_reserve(warp, (size_t)to.base + callee->frame_size) || !reserve_returns(warp, frag->depth))
@@ -254,6 +262,7 @@ static its_sim_verdict enter(its_sim_exec *x, const its_sim_op *op, const its_si
         back->pc[lane] = its_sim_op_index(x, op) + 1;
         back->base[lane] = from.base;
         back->local[lane] = from.local;
+        back->taken[lane] = warp->taken[lane];
     }
     its_sim_frame_enter(warp, callee, warp->regs + to.base, to.local, frag->mask);
     for (uint32_t i = 0; i < call->n_args; i++) pass(warp, frag->mask, from, &call->args[i], to, &callee->params[i]);
@@ -310,6 +319,10 @@ static void leave(its_sim_exec *x, its_sim_frag *frag, const its_sim_func *calle
     const its_sim_call *call = &x->program->calls.items[pc[-1].list];
     for (uint32_t i = 0; i < call->n_results; i++)
         pass(x->warp, frag->mask, from, &callee->results[i], to, &call->results[i]);
+    for (uint32_t left = frag->mask; left; left &= left - 1) {
+        uint32_t each = (uint32_t)__builtin_ctz(left);
+        x->warp->taken[each] = back->taken[each];
+    }
     frag->pc = pc;
     frag->base = to.base;
     frag->local = to.local;

@@ -35,12 +35,6 @@ void its_sim_refuse_form(its_sim_decoder *d) {
 void its_sim_decode_none(its_sim_decoder *d) {
     its_sim_refuse(d, NULL, "the simulator doesn't have the instruction '%s'", d->insn->name->text);
 }
-void its_sim_decode_cluster(its_sim_decoder *d) {
-    its_sim_decode_none(d);
-}
-void its_sim_decode_stack(its_sim_decoder *d) {
-    its_sim_decode_none(d);
-}
 
 /* -- modifiers ----------------------------------------------------------------------------------------------------- */
 

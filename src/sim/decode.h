@@ -140,10 +140,9 @@ its_sim_decode_group its_sim_decode_alu, its_sim_decode_setp, its_sim_decode_mov
 its_sim_decode_group its_sim_decode_address, its_sim_decode_memory, its_sim_decode_atom, its_sim_decode_fence;
 its_sim_decode_group its_sim_decode_hint, its_sim_decode_branch, its_sim_decode_call, its_sim_decode_barrier;
 its_sim_decode_group its_sim_decode_vote, its_sim_decode_shuffle, its_sim_decode_matrix;
-its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier;
-/* Not there yet: refused by name. */
-its_sim_decode_group its_sim_decode_none, its_sim_decode_cluster;
-its_sim_decode_group its_sim_decode_stack;
+its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier, its_sim_decode_cluster, its_sim_decode_stack;
+/* Refused by name. */
+its_sim_decode_group its_sim_decode_none;
 
 /* The parts of alu. */
 its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_float_pair, its_sim_decode_logic;

@@ -42,9 +42,21 @@ static void reducing_barrier(its_sim_decoder *d) {
     op->imm = inverted;
 }
 
+/* Memory is coherent in a CTA, whatever the order that is asked for. */
+static void cluster_barrier(its_sim_decoder *d) {
+    its_sim_tick_class(d, ITS_MODCLASS_SEMANTICS);
+    bool arrives = its_sim_has(d, ITS_MOD_ARRIVE);
+    if (!arrives && !its_sim_has(d, ITS_MOD_WAIT)) its_sim_refuse_form(d);
+    its_sim_emit_act(d, arrives ? ITS_SIM_ACT_CLUSTER_ARRIVE : ITS_SIM_ACT_CLUSTER_WAIT)->mode = ITS_BARRIER_SYNC;
+}
+
 void its_sim_decode_barrier(its_sim_decoder *d) {
     its_sim_has(d, ITS_MOD_CTA);
     its_sim_has(d, ITS_MOD_ALIGNED);
+    if (its_sim_has(d, ITS_MOD_CLUSTER)) {
+        cluster_barrier(d);
+        return;
+    }
     bool has_count = d->insn->node.count > 1;
     if (its_sim_has(d, ITS_MOD_WARP)) {
         warp_barrier(d);

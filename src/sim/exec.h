@@ -21,6 +21,7 @@
 #include "sim/program.h"
 
 #define ITS_SIM_BARRIERS 16
+#define ITS_SIM_CLUSTER_BARRIER ITS_SIM_BARRIERS /* the one of the cluster, behind those of the CTA */
 #define ITS_SIM_RANGES 4
 
 typedef struct its_sim_warp its_sim_warp;
@@ -56,6 +57,7 @@ typedef struct its_sim_frag {
 typedef struct its_sim_return {
     uint32_t pc[ITS_LANES];
     uint32_t base[ITS_LANES], local[ITS_LANES];
+    uint32_t taken[ITS_LANES]; /* what the caller's alloca had taken */
 } its_sim_return;
 
 struct its_sim_warp {
@@ -70,9 +72,10 @@ struct its_sim_warp {
     size_t regs_size;
     its_sim_return *calls;
     uint32_t calls_size;
-    char *local;            /* lane i's local memory begins at i * grid->local_size */
-    uint64_t ran;           /* operations since a fragment last gave way */
-    its_sim_copies *copies; /* asynchronous copies under way; NULL before the first */
+    char *local;               /* lane i's local memory begins at i * grid->local_size */
+    uint32_t taken[ITS_LANES]; /* bytes at the end of each lane's local memory that alloca has taken */
+    uint64_t ran;              /* operations since a fragment last gave way */
+    its_sim_copies *copies;    /* asynchronous copies under way; NULL before the first */
     uint32_t next_range;
     its_sim_range ranges[ITS_SIM_RANGES]; /* allocations last used */
 };
@@ -96,7 +99,8 @@ struct its_sim_cta {
     uint32_t live_warps, next_warp;
     uint64_t ran; /* operations since it began, or since a place was opened on its account */
     its_sim_warp *warps;
-    its_sim_barrier barriers[ITS_SIM_BARRIERS];
+    its_sim_barrier barriers[ITS_SIM_BARRIERS + 1];
+    uint32_t passed[ITS_LANES];   /* per warp: lanes for which the cluster's barrier is complete, and have not waited */
     its_sim_mbarriers *mbarriers; /* NULL before the first */
 };
 

@@ -39,6 +39,12 @@ static its_status check_block(its_context *ctx, const its_sim_entry *entry, cons
     if (threads > entry->max_threads)
         return its_fail(ctx, ITS_ERR_INPUT, NULL, "kernel '%s' can't be launched: %llu threads per CTA, it allows %u",
                         entry->name, (unsigned long long)threads, (unsigned)entry->max_threads);
+    if (entry->cluster[0] != 1 || entry->cluster[1] != 1 || entry->cluster[2] != 1)
+        return its_fail(ctx, ITS_ERR_INPUT, NULL,
+                        "kernel '%s' can't be launched: it asks for clusters of %u x %u x %u CTAs, and the simulator "
+                        "has only clusters of one",
+                        entry->name, (unsigned)entry->cluster[0], (unsigned)entry->cluster[1],
+                        (unsigned)entry->cluster[2]);
     if (entry->reqntid[0] && memcmp(entry->reqntid, launch->block, sizeof(entry->reqntid)) != 0)
         return its_fail(ctx, ITS_ERR_INPUT, NULL,
                         "kernel '%s' can't be launched: it requires blocks of %u x %u x %u, not %u x %u x %u",
@@ -194,6 +200,7 @@ static void start_warp(its_sim_grid *grid, its_sim_warp *warp) {
     warp->born = warp->live = left >= ITS_LANES ? ITS_FULL : (1u << left) - 1;
     warp->n_frags = 1;
     warp->ran = 0;
+    memset(warp->taken, 0, sizeof(warp->taken));
     warp->frags[0] = (its_sim_frag){.pc = grid->program->ops + grid->func->first, .mask = warp->live};
     its_sim_frame_enter(warp, grid->func, warp->regs, 0, ITS_FULL);
 }
@@ -211,6 +218,7 @@ static bool start_cta(its_sim_grid *grid, its_sim_cta *cta) {
     cta->next_warp = 0;
     cta->ran = 0;
     memset(cta->barriers, 0, sizeof(cta->barriers));
+    memset(cta->passed, 0, sizeof(cta->passed));
     its_sim_async_reset(grid->ctx, cta);
     for (uint32_t w = 0; w < grid->n_warps; w++) start_warp(grid, &cta->warps[w]);
     return true;

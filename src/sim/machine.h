@@ -78,6 +78,7 @@ typedef struct its_sim_entry {
     uint32_t shared_end;  /* where the last static shared variable ends, counted from the first of the module */
     uint32_t max_threads; /* per CTA: 1024, or what .maxntid or .reqntid say */
     uint32_t reqntid[3];  /* 0 0 0 if not given */
+    uint32_t cluster[3];  /* CTAs of a cluster: 1 1 1 if not given */
     uint32_t func;        /* index in the program */
 } its_sim_entry;
 

@@ -35,6 +35,12 @@ typedef enum its_sim_atomic {
     ITS_ATOM_DEC
 } its_sim_atomic;
 
+enum { /* STACK */
+       ITS_STACK_SAVE,
+       ITS_STACK_RESTORE,
+       ITS_STACK_ALLOCATE /* imm: alignment */
+};
+
 enum { /* BARRIER */
        ITS_BARRIER_SYNC,
        ITS_BARRIER_ARRIVE,

@@ -74,9 +74,12 @@ static uint32_t directive_value(const its_directive *directive, uint32_t index) 
 
 static void read_directives(const its_func *node, its_sim_entry *entry) {
     entry->max_threads = 1024;
+    entry->cluster[0] = entry->cluster[1] = entry->cluster[2] = 1;
     for (const its_node *at = node->directives; at; at = at->next) {
         if (at->kind != ITS_NODE_DIRECTIVE) continue;
         const its_directive *directive = (const its_directive *)at;
+        if (strcmp(directive->name->text, ".reqnctapercluster") == 0)
+            for (uint32_t k = 0; k < 3; k++) entry->cluster[k] = directive_value(directive, k);
         bool required = strcmp(directive->name->text, ".reqntid") == 0;
         if (!required && strcmp(directive->name->text, ".maxntid") != 0) continue;
         uint64_t threads = 1;

@@ -160,8 +160,8 @@ typedef struct its_sim_table { /* of brx.idx */
 
 typedef struct its_sim_func {
     const char *name;
-    bool is_entry, has_body, address_taken, calls_indirect;
-    bool bounded;          /* all that it can call is known, and no call comes back to it */
+    bool is_entry, has_body, address_taken, calls_indirect, allocates;
+    bool bounded;          /* all that it can call is known, no call comes back to it, and there is no alloca */
     uint32_t stack_size;   /* bounded: bytes of local memory of itself and its calls */
     uint32_t first, n_ops; /* in its_sim_program.ops */
     uint32_t frame_size;

@@ -70,7 +70,7 @@ static void measure_from(its_sim_program *program, its_arena *scratch, uint8_t *
             if (!callee->bounded) f->bounded = false;
             if (callee->stack_size + CALL_BYTES > deepest) deepest = callee->stack_size + (uint64_t)CALL_BYTES;
         }
-        if (f->calls_indirect) f->bounded = false;
+        if (f->calls_indirect || f->allocates) f->bounded = false;
         deepest += f->local_size;
         f->stack_size = deepest > INT32_MAX ? INT32_MAX : (uint32_t)deepest;
         state[top->func] = DONE;

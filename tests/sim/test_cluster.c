@@ -1,0 +1,161 @@
+/* Clusters of one CTA, and memory from alloca. */
+#include "kit.h"
+
+#define ENTRY(directives, body)                                                                                  \
+    ".visible .entry f(.param .u64 out)\n" directives                                                            \
+    "{\n.reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .shared .align 8 .b8 s[256];\n"                   \
+    "ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;\n" body \
+    "\nret;\n}\n"
+#define KERNEL(body) ENTRY("", body)
+
+typedef void check(const uint32_t *out, uint32_t threads);
+
+static void expect(const char *body, uint32_t threads, check *values) {
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    kit_load(&k, body);
+    kit_run(&k, (kit_launch){"f", 1, threads, 0, {kit_address(out)}});
+    values(out, threads);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+static void expect_fault(const char *body, uint32_t threads, const char *message) {
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    kit_load(&k, body);
+    assert_int_equal(kit_launch_run(&k, (kit_launch){"f", 1, threads, 0, {kit_address(out)}}), ITS_SIM_FAULT);
+    its_sim_fault_report(k.ctx, its_sim_grid_fault(k.grid));
+    if (!strstr(kit_message(&k), message)) fail_msg("reported: %s\nexpected: %s", kit_message(&k), message);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* -- clusters ------------------------------------------------------------------------------------------------------ */
+
+static void is_other_half(const uint32_t *out, uint32_t threads) {
+    for (uint32_t i = 0; i < threads; i++) assert_int_equal(out[i], (i + threads / 2) % threads + 7);
+}
+
+/* What one warp stores before it arrives is there for others that have waited. */
+static void test_cluster_barrier(void **state) {
+    (void)state;
+    expect(KERNEL("mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1; add.u32 %r3, %r0, 7;\n"
+                  "mapa.shared::cluster.u32 %r4, %r2, 0; st.shared::cluster.u32 [%r4], %r3;\n"
+                  "barrier.cluster.arrive.release.aligned; setp.lt.u32 %p0, %r0, 32; @%p0 nanosleep.u32 1000;\n"
+                  "barrier.cluster.wait.acquire.aligned;\n"
+                  "add.u32 %r5, %r0, 32; and.b32 %r5, %r5, 63; mad.lo.u32 %r6, %r5, 4, %r1;\n"
+                  "ld.shared::cluster.u32 %r7, [%r6]; st.global.u32 [%rd1], %r7;"),
+           64, is_other_half);
+    /* twice, with threads that have left */
+    expect(KERNEL("setp.ge.u32 %p1, %r0, 64; @%p1 exit;\n"
+                  "barrier.cluster.arrive; barrier.cluster.wait;\n"
+                  "mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1; add.u32 %r3, %r0, 7; st.shared.u32 [%r2], %r3;\n"
+                  "barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n"
+                  "add.u32 %r5, %r0, 32; and.b32 %r5, %r5, 63; mad.lo.u32 %r6, %r5, 4, %r1;\n"
+                  "ld.shared.u32 %r7, [%r6]; st.global.u32 [%rd1], %r7;"),
+           64, is_other_half);
+}
+
+static void test_cluster_barrier_misused(void **state) {
+    (void)state;
+    expect_fault(KERNEL("barrier.cluster.wait;"), 32, "barrier.cluster: a thread waits and has not arrived");
+    expect_fault(KERNEL("barrier.cluster.arrive; barrier.cluster.arrive;"), 64,
+                 "barrier.cluster: a thread arrives again and has not waited");
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    kit_load(&k, KERNEL("setp.lt.u32 %p0, %r0, 32; @!%p0 bra WAIT; bar.sync 1, 64;\n"
+                        "WAIT: barrier.cluster.arrive; barrier.cluster.wait;"));
+    assert_int_equal(kit_launch_run(&k, (kit_launch){"f", 1, 64, 0, {kit_address(out)}}), ITS_SIM_BLOCKED);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+static void are_ones(const uint32_t *out, uint32_t threads) {
+    for (uint32_t i = 0; i < threads; i++) assert_int_equal(out[i], 1);
+}
+
+static void test_ranks(void **state) {
+    (void)state;
+    expect(KERNEL("mov.u32 %r1, s; getctarank.shared::cluster.u32 %r2, %r1; cvt.u64.u32 %rd2, %r1;\n"
+                  "cvta.shared.u64 %rd2, %rd2; mapa.u64 %rd3, %rd2, %r2; getctarank.u64 %r3, %rd3;\n"
+                  "mov.u32 %r4, %cluster_ctarank; mov.u32 %r5, %cluster_nctarank; mov.u32 %r6, %cluster_nctaid.x;\n"
+                  "add.u32 %r7, %r2, %r3; add.u32 %r7, %r7, %r4; setp.eq.u32 %p0, %r7, 0;\n"
+                  "setp.eq.and.u32 %p0, %r5, 1, %p0; setp.eq.and.u32 %p0, %r6, 1, %p0;\n"
+                  "setp.eq.and.u64 %p0, %rd2, %rd3, %p0; selp.u32 %r8, 1, 0, %p0; st.global.u32 [%rd1], %r8;"),
+           32, are_ones);
+    expect_fault(KERNEL("mov.u32 %r1, s; mapa.shared::cluster.u32 %r2, %r1, 1;"), 32,
+                 "asks for the shared memory of CTA 1 of a cluster that has one");
+}
+
+static void test_larger_clusters_are_refused(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k, ENTRY(".reqnctapercluster 2, 1, 1\n", ""));
+    kit_launch l = {"f", 2, 32, 0, {0}};
+    assert_int_equal(kit_make_grid(&k, &l), ITS_ERR_INPUT);
+    assert_string_equal(kit_message(&k),
+                        "kernel 'f' can't be launched: it asks for clusters of 2 x 1 x 1 CTAs, and the "
+                        "simulator has only clusters of one");
+    kit_load(&k, ENTRY(".reqnctapercluster 1\n", ""));
+    assert_int_equal(kit_make_grid(&k, &l), ITS_OK);
+    kit_close(&k);
+}
+
+/* -- the stack ----------------------------------------------------------------------------------------------------- */
+
+#define FUNCTION                                                                                                       \
+    ".func (.param .b32 r) sum(.param .b32 n)\n{ .reg .b32 %x<8>; .reg .b64 %a<4>; .reg .pred %q; .local .b8 l[16];\n" \
+    "ld.param.u32 %x0, [n]; mul.lo.u32 %x1, %x0, 4; cvt.u64.u32 %a0, %x1; alloca.u64 %a1, %a0; mov.u32 %x2, 0;\n"      \
+    "mov.u64 %a2, %a1; FILL: st.local.u32 [%a2], %x2; add.u64 %a2, %a2, 4; add.u32 %x2, %x2, 1;\n"                     \
+    "setp.lt.u32 %q, %x2, %x0; @%q bra FILL; mov.u32 %x2, 0; mov.u32 %x3, 0;\n"                                        \
+    "mov.u64 %a2, %a1; ADD: ld.local.u32 %x4, [%a2]; add.u32 %x3, %x3, %x4; add.u64 %a2, %a2, 4;\n"                    \
+    "add.u32 %x2, %x2, 1; setp.lt.u32 %q, %x2, %x0; @%q bra ADD; st.param.b32 [r], %x3; ret; }\n"
+#define CALL "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), sum, (a); ld.param.b32 %r2, [b]; }\n"
+
+static void are_sums(const uint32_t *out, uint32_t threads) {
+    for (uint32_t i = 0; i < threads; i++) assert_int_equal(out[i], (i + 1) * i / 2);
+}
+
+/* Each thread takes what it needs, and it is given back when the function returns: else a million calls would not do.
+ */
+static void test_alloca(void **state) {
+    (void)state;
+    expect(FUNCTION KERNEL("add.u32 %r1, %r0, 1; mov.u32 %r3, 0; LOOP: " CALL
+                           "add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 600; @%p0 bra LOOP; st.global.u32 [%rd1], %r2;"),
+           48, are_sums);
+}
+
+static void test_stack_pointer(void **state) {
+    (void)state;
+    expect(KERNEL("stacksave.u64 %rd2; alloca.u64 %rd3, 100; alloca.u64 %rd4, 64, 64; and.b64 %rd5, %rd4, 63;\n"
+                  "st.local.u32 [%rd3+96], %r0; st.local.u32 [%rd4+60], 5; ld.local.u32 %r1, [%rd3+96];\n"
+                  "stackrestore.u64 %rd2; stacksave.u64 %rd6; setp.eq.u64 %p0, %rd6, %rd2;\n"
+                  "setp.eq.and.u64 %p0, %rd5, 0, %p0; setp.eq.and.u32 %p0, %r0, %r1, %p0; selp.u32 %r8, 1, 0, %p0;\n"
+                  "st.global.u32 [%rd1], %r8;"),
+           32, are_ones);
+}
+
+static void test_stack_misused(void **state) {
+    (void)state;
+    expect_fault(KERNEL("alloca.u64 %rd3, 100000;"), 32, "allocates 100000 bytes of its stack, which has 65");
+    expect_fault(KERNEL("stacksave.u64 %rd2; alloca.u64 %rd3, 16; st.local.u32 [%rd3+16], 1;"), 32,
+                 "outside of the thread's local memory");
+    expect_fault(KERNEL("alloca.u64 %rd3, 64; stackrestore.u64 %rd1;"), 32, "which is not what it was before");
+    expect_fault(KERNEL("stacksave.u64 %rd2; alloca.u64 %rd3, 64; stackrestore.u64 %rd2; st.local.u32 [%rd3], 1;"), 32,
+                 "outside of the thread's local memory");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cluster_barrier), cmocka_unit_test(test_cluster_barrier_misused),
+        cmocka_unit_test(test_ranks),           cmocka_unit_test(test_larger_clusters_are_refused),
+        cmocka_unit_test(test_alloca),          cmocka_unit_test(test_stack_pointer),
+        cmocka_unit_test(test_stack_misused),
+    };
+    return cmocka_run_group_tests_name("sim/cluster", tests, NULL, NULL);
+}
