@@ -224,6 +224,7 @@ static bool directive_in_body(its_parser *parser) {
         next(parser);
     }
     if (its_is_space(parser)) return its_parse_vars(parser, &head);
+    if (head.flags) return its_unexpected(parser, "a state space");
     if (its_is_dot(parser, ".section")) return its_parse_section(parser);
     if (its_is_dot(parser, ".file")) return its_parse_file(parser);
     return its_parse_directive(parser);
