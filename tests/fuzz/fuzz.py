@@ -128,7 +128,7 @@ def accepts(file: Path) -> bool:
 
 
 def sample(folder: Path, most: int, jobs: int) -> list[Path]:
-    """Inputs for ptxas, in an order of their own: up to `most` that the verifier accepts, half as many that it refuses."""
+    """Inputs for ptxas, by hash: up to `most` that the verifier accepts, half as many that it refuses."""
     files = [f for f in folder.iterdir() if re.search(rb"\.target sm_\d", f.read_bytes())]
     files = sorted(files, key=lambda f: hashlib.sha256(f.name.encode()).digest())[: 20 * most]
     with ThreadPoolExecutor(jobs) as pool:
