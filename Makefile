@@ -6,6 +6,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 VENV := .venv/bin
 GPU_PYTHON ?= python3
+PREFIX ?= /usr/local
 CTEST = ctest --output-on-failure -j$(JOBS)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]')
 PY_PATHS = python tools tests examples bench
@@ -16,9 +17,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
-.PHONY: default help build setup setup-build setup-run setup-test demo test test-c test-python check check-globals \
-        check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz \
-        nightly wheel clean
+.PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python check \
+        check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx \
+        fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz nightly wheel clean
 
 default: build
 	@echo
@@ -50,6 +51,15 @@ build-tests-%: setup-test
 	@$(MAKE) build/$*/CMakeCache.txt
 	@cmake --build --preset $*
 
+# -- installing ----------------------------------------------------------------------------------------------------------
+
+install: build ## headers, libraries, program and man page: make install PREFIX=/usr/local (DESTDIR is honoured)
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" >/dev/null
+	@echo "installed into $(DESTDIR)$(PREFIX); docs/c-api.md tells how C programs use it and how it is removed"
+
+uninstall: ## removes what `make install` with the same PREFIX and DESTDIR has put there
+	@cmake -P "$(DESTDIR)$(PREFIX)/lib/intarsia/uninstall.cmake"
+
 # -- running -------------------------------------------------------------------------------------------------------------
 
 demo: setup-run build ## the examples on 2 and on 4 simulated PEs
@@ -58,7 +68,7 @@ demo: setup-run build ## the examples on 2 and on 4 simulated PEs
 # -- testing -------------------------------------------------------------------------------------------------------------
 
 # The slowest and most telling come last, so that the output ends with pytest's summary.
-test: setup-test check-globals check-format check-python test-c-asan-gcc test-c-asan-clang test-c-release test-fuzz test-python ## everything: checks, C tests (sanitizers with gcc and clang, release), a minute of fuzzing, Python tests
+test: setup-test check-globals check-api check-format check-python test-c-asan-gcc test-c-asan-clang test-c-release test-fuzz test-python ## everything: checks, C tests (sanitizers with gcc and clang, release), a minute of fuzzing, Python tests
 
 test-c: test-c-asan-gcc ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
 
@@ -94,10 +104,13 @@ bench-ptx: build ## parse, print and link: make bench-ptx KERNEL=calls-a-region.
 bench-gpu: build ## figures on a GPU: waits in a product, linking NVSHMEM
 	@PYTHONPATH=python $(GPU_PYTHON) bench/gpu.py
 
-check: check-globals check-format check-python check-tidy ## what can be said without running: globals, format, clang-tidy, ruff, mypy
+check: check-globals check-api check-format check-python check-tidy ## what can be said without running: globals, comments of the API, format, clang-tidy, ruff, mypy
 
 check-globals: build-tests-release
 	@tools/check-globals.sh build/release/lib/libintarsia.a
+
+check-api: setup-test
+	@$(VENV)/python tools/check-api.py include/intarsia/*.h
 
 check-format: setup-test
 	@clang-format --dry-run -Werror $(C_FILES)

@@ -103,6 +103,7 @@ PACKAGES = (
     ("test", "clang-format", has_program("clang-format")),
     ("test", "clang-tidy", has_program("clang-tidy")),
     ("test", "binutils", has_program("nm")),
+    ("test", "groff-base", has_program("groff")),
 )
 
 

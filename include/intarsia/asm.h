@@ -59,6 +59,7 @@ typedef struct its_asm_result {
  */
 ITS_API its_status its_assemble(its_context *ctx, const its_module *module, const its_asm_options *options,
                                 its_asm_result **result);
+/* Frees a result and all it points to; NULL does nothing. */
 ITS_API void its_asm_free(its_asm_result *result);
 
 /* What the numbers came to, and every advice, as text for people; free with its_free. NULL if memory ran out. */
@@ -85,11 +86,12 @@ typedef enum its_transport {
  * compiled for `arch`, as library modules for its_link. Its common functions are compiled together, once for each
  * version and architecture; others when they are asked for. Names that NVSHMEM doesn't define are left out.
  * `*modules` and each module are the caller's: free the modules with its_module_free, the array with its_free.
+ * ITS_ERR_ABSENT without NVSHMEM's headers and library or without NVRTC, else as its_cc; `*count` is then 0.
  */
 ITS_API its_status its_asm_nvshmem(its_context *ctx, const char *arch, its_transport transport,
                                    const char *const *names, uint32_t n_names, its_module ***modules, uint32_t *count);
 
-/* The version of the NVSHMEM on this machine, from its headers: major, minor, patch. */
+/* The version of the NVSHMEM on this machine, from its headers: major, minor, patch. ITS_ERR_ABSENT without one. */
 ITS_API its_status its_asm_nvshmem_version(its_context *ctx, uint32_t version[3]);
 
 #ifdef __cplusplus

@@ -53,29 +53,46 @@ typedef struct its_device_info {
  */
 typedef struct its_backend_ops {
     const char *name; /* "sim", "cuda" */
+    /* Drops what is still queued, frees all that was allocated, loaded or made, and the backend itself. */
     void (*close)(its_backend *backend);
+    /* Which PE this is, and of how many. */
     void (*identity)(its_backend *backend, uint32_t *pe, uint32_t *n_pes);
+    /* What the device can do. */
     its_status (*device_info)(its_backend *backend, its_device_info *info);
-    /* `align` 0: 256. Symmetric memory: collective, same size and alignment everywhere, zeroed only by `calloc` users.
+    /*
+     * `align` 0: 256. Device memory is not cleared. Symmetric memory: collective, same size and alignment everywhere,
+     * zeroed only by `calloc` users. ITS_ERR_USAGE for 0 bytes or a bad alignment, ITS_ERR_NOMEM.
      */
     its_status (*alloc)(its_backend *backend, its_memory kind, size_t size, size_t align, uint64_t *address);
-    its_status (*free)(its_backend *backend, its_memory kind, uint64_t address); /* symmetric: collective */
+    /* Frees what `alloc` gave, of the same kind; symmetric: collective. */
+    its_status (*free)(its_backend *backend, its_memory kind, uint64_t address);
     /* The address at which this PE reaches `address` (symmetric) of `pe`; ITS_ERR_INPUT if it is not symmetric. */
     its_status (*peer)(its_backend *backend, uint64_t address, uint32_t pe, uint64_t *mapped);
+    /*
+     * `size` bytes, in the stream's order. `device` is where to, or for ITS_COPY_FROM_DEVICE where from; `other` is the
+     * host address, or for ITS_COPY_DEVICE the source. Host memory may be reused when the call returns.
+     */
     its_status (*copy)(its_backend *backend, its_copy_kind kind, uint64_t device, uint64_t other, size_t size,
-                       its_stream stream); /* `other`: a host address, or the source for ITS_COPY_DEVICE; ordered in the
-                                              stream; host memory may be reused when the call returns */
+                       its_stream stream);
+    /* Sets `size` bytes to `value`, in the stream's order. */
     its_status (*fill)(its_backend *backend, uint64_t address, uint8_t value, size_t size, its_stream stream);
-    its_status (*load)(its_backend *backend, its_module *module,
-                       its_loaded **loaded); /* keeps no pointer to `module` */
+    /* Loads a linked module; keeps no pointer to `module`. ITS_ERR_INPUT if it holds what this backend can't run. */
+    its_status (*load)(its_backend *backend, its_module *module, its_loaded **loaded);
+    /* Frees a loaded module, its functions and its variables, after what runs has ended. */
     void (*unload)(its_backend *backend, its_loaded *loaded);
+    /* The kernel of that name; ITS_ERR_INPUT if there is none. */
     its_status (*function)(its_backend *backend, its_loaded *loaded, const char *name, its_function **function);
+    /* What is known about a kernel; the pointers in `info` live as long as it. */
     its_status (*function_info)(its_backend *backend, its_function *function, its_function_info *info);
-    /* The address and size of a .global or .const variable. */
+    /* The address and size of a .global or .const variable; ITS_ERR_INPUT if there is none. */
     its_status (*variable)(its_backend *backend, its_loaded *loaded, const char *name, uint64_t *address, size_t *size);
+    /* Starts a kernel, in its stream's order; parameters are copied. ITS_ERR_USAGE if their number is wrong. */
     its_status (*launch)(its_backend *backend, its_function *function, const its_launch *launch);
+    /* A new stream, whose work is in order among itself only. */
     its_status (*stream_new)(its_backend *backend, its_stream *stream);
+    /* Frees a stream when its work is done. */
     its_status (*stream_free)(its_backend *backend, its_stream stream);
+    /* Waits until all work of a stream is done. */
     its_status (*stream_wait)(its_backend *backend, its_stream stream);
     its_status (*wait)(its_backend *backend);    /* for all streams */
     its_status (*barrier)(its_backend *backend); /* collective: of all PEs, after `wait` */

@@ -27,6 +27,17 @@ extern "C" {
 #define ITS_PRINTF(fmt, args)
 #endif
 
+/* The last member of a structure, an array of any length: C has it, C++ compilers only as an extension. */
+#if defined(__clang__) && defined(__cplusplus)
+#define ITS_FLEXIBLE(type, name)                                                              \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc99-extensions\"") \
+        type name[] _Pragma("clang diagnostic pop")
+#elif defined(__GNUC__)
+#define ITS_FLEXIBLE(type, name) __extension__ type name[]
+#else
+#define ITS_FLEXIBLE(type, name) type name[]
+#endif
+
 #define ITS_VERSION_MAJOR 0
 #define ITS_VERSION_MINOR 1
 #define ITS_VERSION_PATCH 0
@@ -51,11 +62,12 @@ ITS_API const char *its_version(void);
 
 /* -- allocation ---------------------------------------------------------------------------------------------------- */
 
-/*
- * Where a context takes its memory from. `resize` behaves like realloc: `old_size` is what the block was asked for,
- * a `new_size` of 0 frees it and returns NULL, and a NULL return for a larger size means that memory ran out.
- */
+/* Where a context takes its memory from; called by the thread that uses the context. */
 typedef struct its_allocator {
+    /*
+     * Behaves like realloc: `old_size` is what the block was asked for, in bytes, a `new_size` of 0 frees it and
+     * returns NULL, and a NULL return for a larger size means that memory ran out. Blocks are aligned for any type.
+     */
     void *(*resize)(void *user, void *block, size_t old_size, size_t new_size);
     void *user;
 } its_allocator;
@@ -68,9 +80,13 @@ typedef struct its_context its_context;
  * was made with it.
  */
 ITS_API its_context *its_context_new(const its_allocator *allocator);
+/* Frees a context with its names and diagnostics; NULL does nothing. What was made with it must be freed before. */
 ITS_API void its_context_free(its_context *ctx);
 
-/* Frees a string or block that a function of this library returned with the words "free with its_free". */
+/*
+ * Frees a string or block that a function of this library returned with the words "free with its_free"; NULL does
+ * nothing. `ctx` is the context that the function was called with.
+ */
 ITS_API void its_free(its_context *ctx, void *block);
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
@@ -85,7 +101,7 @@ typedef struct its_str {
     void *bind;     /* parser: innermost symbol of this name */
     void *range;    /* parser: innermost register range with this prefix */
     void *mnemonic; /* decoder: this name split into opcode and modifiers */
-    char text[];
+    ITS_FLEXIBLE(char, text);
 } its_str;
 typedef its_str *its_name;
 
@@ -112,10 +128,13 @@ typedef struct its_diag {
     const its_diag_place *places; /* places[0] is where the message points */
 } its_diag;
 
-/* The diagnostics so far, oldest first. Pointers stay valid until its_diag_clear or its_context_free. */
+/* How many diagnostics there are so far. */
 ITS_API size_t its_diag_count(const its_context *ctx);
+/* Number `index`, oldest first, NULL past the last; valid until its_diag_clear or its_context_free. */
 ITS_API const its_diag *its_diag_get(const its_context *ctx, size_t index);
+/* How many of them are errors. */
 ITS_API size_t its_diag_errors(const its_context *ctx);
+/* Forgets all of them: for a context that does several jobs. */
 ITS_API void its_diag_clear(its_context *ctx);
 
 /*

@@ -51,6 +51,7 @@ typedef struct its_unit {
  * ITS_ERR_ABSENT if the compiler is not on this machine, ITS_ERR_IO.
  */
 ITS_API its_status its_cc(its_context *ctx, const its_cc_input *input, its_unit **unit);
+/* Frees a unit and all it points to; NULL does nothing. */
 ITS_API void its_unit_free(its_unit *unit);
 
 /*
@@ -68,7 +69,7 @@ ITS_API its_status its_unit_find(its_context *ctx, const its_unit *unit, const c
 /*
  * What the function called `name` in PTX takes and returns: "(.b64, .f32) -> .b32", without the arrow if it returns
  * nothing; a structure is ".b8[12]". CUDA compilers declare floats as .b32 and .b64: one that its body always accesses
- * as a float is told as .f32 or .f64. Free `*text` with its_free.
+ * as a float is told as .f32 or .f64. Free `*text` with its_free. ITS_ERR_INPUT if the unit defines no such function.
  */
 ITS_API its_status its_unit_signature(its_context *ctx, const its_unit *unit, const char *name, char **text);
 
@@ -147,7 +148,10 @@ typedef struct its_cache_info {
  * write.
  */
 ITS_API its_status its_cache_query(its_context *ctx, its_cache_info *info);
-/* Removes every entry; other files in the directory are left alone. `removed` (may be NULL) is how many there were. */
+/*
+ * Removes every entry; other files in the directory are left alone. `removed` (may be NULL) is how many there were.
+ * ITS_ERR_IO as its_cache_query, or if a file can't be removed.
+ */
 ITS_API its_status its_cache_clear(its_context *ctx, uint64_t *removed);
 
 #ifdef __cplusplus

@@ -89,6 +89,7 @@ typedef enum its_kept_reason {
     ITS_KEPT_OPTION,     /* no_inline */
     ITS_KEPT_UNSUPPORTED /* the callee holds something that can't be cloned; the report names it */
 } its_kept_reason;
+/* A short phrase such as "recursive"; static storage, never NULL. */
 ITS_API const char *its_kept_reason_text(its_kept_reason reason);
 
 typedef struct its_report_call {
@@ -131,20 +132,24 @@ typedef struct its_linked its_linked;
 
 /*
  * Links. On success `*linked` is the caller's, to be freed with its_linked_free before the input modules. On failure it
- * is NULL and the context has errors that show both sides of each conflict.
+ * is NULL and the context has errors that show both sides of each conflict: ITS_ERR_INPUT, or ITS_ERR_NOMEM.
  */
 ITS_API its_status its_link(its_context *ctx, const its_link_input *input, its_linked **linked);
-ITS_API its_module *its_linked_module(its_linked *linked); /* owned by `linked` */
+/* The linked module; owned by `linked`. */
+ITS_API its_module *its_linked_module(its_linked *linked);
+/* What was done; owned by `linked`. */
 ITS_API const its_report *its_linked_report(const its_linked *linked);
+/* Frees the module and the report with it; NULL does nothing. */
 ITS_API void its_linked_free(its_linked *linked);
 
-/* The report as text for people, or as JSON; free with its_free. NULL if memory ran out. */
+/* The report as text for people; free with its_free. NULL if memory ran out. */
 ITS_API char *its_report_text(its_context *ctx, const its_report *report);
+/* The report as JSON; free with its_free. NULL if memory ran out. */
 ITS_API char *its_report_json(its_context *ctx, const its_report *report);
 
 /*
  * The units that a module's region calls name, each once, in order of appearance; the array lives as long as the
- * module.
+ * module. ITS_ERR_NOMEM is the only failure.
  */
 ITS_API its_status its_link_units(its_module *module, const char *const **units, uint32_t *count);
 

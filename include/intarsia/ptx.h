@@ -238,7 +238,7 @@ typedef struct its_insn {
     its_name name;     /* opcode with all modifiers, one word: "ld.global.v4.b32" */
     its_symbol *guard; /* predicate register of @p or @!p, or NULL */
     its_name guard_suffix;
-    its_operand ops[]; /* node.count of them, in the order of the text; `call (r), f, (a)` has three */
+    ITS_FLEXIBLE(its_operand, ops); /* node.count of them, in the order of the text; `call (r), f, (a)` has three */
 } its_insn;
 
 typedef struct its_decl {
@@ -309,8 +309,8 @@ typedef struct its_proto {
 typedef struct its_targets {
     its_node node;
     its_symbol *symbol;
-    bool calls;        /* .calltargets, else .branchtargets */
-    its_operand ops[]; /* node.count of them */
+    bool calls;                     /* .calltargets, else .branchtargets */
+    ITS_FLEXIBLE(its_operand, ops); /* node.count of them */
 } its_targets;
 
 /* `.loc file line column[, function_name label[+offset], inlined_at file line column]` */
@@ -325,9 +325,9 @@ typedef struct its_loc {
 
 typedef struct its_directive {
     its_node node;
-    its_name name;     /* with its dot: ".maxntid" */
-    bool semicolon;    /* ended by one */
-    its_operand ops[]; /* node.count of them; every sign is one, commas included */
+    its_name name;                  /* with its dot: ".maxntid" */
+    bool semicolon;                 /* ended by one */
+    ITS_FLEXIBLE(its_operand, ops); /* node.count of them; every sign is one, commas included */
 } its_directive;
 
 typedef struct its_comment {
@@ -381,6 +381,7 @@ struct its_module {
  */
 ITS_API its_status its_ptx_parse(its_context *ctx, const char *name, const char *text, size_t size,
                                  its_module **module);
+/* Frees a module and everything in it; NULL does nothing. A module of its_linked_module is freed by its_linked_free. */
 ITS_API void its_module_free(its_module *module);
 
 /* Reads and parses a file; "-" is standard input. ITS_ERR_IO if it can't be read. */

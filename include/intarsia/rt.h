@@ -32,21 +32,26 @@ typedef struct its_cuda_options {
  */
 ITS_API its_status its_cuda_open(its_context *ctx, const its_cuda_options *options, its_backend **backend);
 
-/* What one PE makes, and then tells all others, so that they find each other. */
+/*
+ * What one PE makes, ITS_UNIQUE_ID_SIZE bytes, and then tells all others, so that they find each other. ITS_ERR_ABSENT
+ * without NVSHMEM, ITS_ERR_IO if there is no network interface to meet at.
+ */
 ITS_API its_status its_cuda_unique_id(its_context *ctx, void *unique_id);
 
 /* How many GPUs there are; 0 without a driver, and no diagnostic. */
 ITS_API uint32_t its_cuda_device_count(its_context *ctx);
 
-/* Initialises NVSHMEM if that has not been done yet. */
+/* Initialises NVSHMEM if that has not been done yet: collective. ITS_ERR_ABSENT without it, ITS_ERR_IO if it fails. */
 ITS_API its_status its_cuda_need_nvshmem(its_backend *backend);
 
 /*
  * A module that somebody else has loaded (a CUmodule): made known to NVSHMEM, once, if it holds NVSHMEM's device state,
  * and told the limit of waits.
  * `holds` (may be NULL) says whether it does. What was adopted is forgotten before its owner unloads it.
+ * ITS_ERR_FAULT after a fault, ITS_ERR_IO if NVSHMEM does not take it.
  */
 ITS_API its_status its_cuda_adopt(its_backend *backend, void *module, bool *holds);
+/* The owner of an adopted module is about to unload it; nothing happens if it was not adopted. */
 ITS_API void its_cuda_forget(its_backend *backend, void *module);
 
 /* ITS_ERR_FAULT, with the report, if a kernel has waited for longer than the limit; else ITS_OK. Never waits itself:

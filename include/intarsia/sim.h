@@ -24,30 +24,37 @@ typedef struct its_sim_options {
 
 /*
  * Makes the shared memory of a world and returns a file descriptor for it (not close-on-exec: PEs inherit it). The
- * caller closes it; the memory goes away with the last descriptor and mapping.
+ * caller closes it; the memory goes away with the last descriptor and mapping. ITS_ERR_USAGE if an option is out of
+ * range, ITS_ERR_NOMEM if there are not enough addresses for the heaps, ITS_ERR_IO if the system gives no shared
+ * memory.
  */
 ITS_API its_status its_sim_world_new(its_context *ctx, const its_sim_options *options, int *fd);
 
 /*
  * For launchers: says that the process of PE `pe` is gone, so that the others stop waiting for it. PEs notice by
  * themselves that a process they share the world with has died; this is for one that ended before it opened its
- * backend.
+ * backend. ITS_ERR_IO or ITS_ERR_USAGE if `fd` is not of a world that has this PE.
  */
 ITS_API its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe);
 
-/* Opens PE `pe` of the world behind `fd`. With fd -1 a private world of one PE is made from `options` (may be NULL). */
+/*
+ * Opens PE `pe` of the world behind `fd`; `options` are the world's and not looked at. With fd -1 a private world of
+ * one PE is made from `options` (may be NULL). The backend is the caller's: its `close` frees it. Errors are those of
+ * its_sim_world_new, and ITS_ERR_USAGE if the PE is open already or the world is of another version.
+ */
 ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its_sim_options *options,
                                 its_backend **backend);
 
 /*
  * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world
- * of one PE if they are not set.
+ * of one PE if they are not set. ITS_ERR_USAGE if they are no numbers, else as its_sim_open.
  */
 ITS_API its_status its_sim_open_env(its_context *ctx, its_backend **backend);
 
 /*
  * The PTX of the simulator's NVSHMEM device library for `arch`: compiled once by its_cc from device/ and cached. A
- * kernel that calls nvshmem_* is linked against it before it is loaded into the simulator.
+ * kernel that calls nvshmem_* is linked against it before it is loaded into the simulator. `*library` is the caller's,
+ * to be freed with its_module_free. ITS_ERR_ABSENT without NVRTC, else as its_cc.
  */
 ITS_API its_status its_sim_nvshmem_library(its_context *ctx, const char *arch, its_module **library);
 

@@ -25,7 +25,10 @@ extern "C" {
  */
 ITS_API its_status its_simhost_attach(its_backend *backend);
 
-/* The first failure since the last call that no function could return; ITS_OK if there was none. */
+/*
+ * The first failure since the last call that no function could return: ITS_ERR_FAULT and others, as the backend's own
+ * functions; ITS_OK if there was none.
+ */
 ITS_API its_status its_simhost_check(void);
 
 #ifdef __cplusplus

@@ -240,11 +240,13 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def candidates(name: str) -> Iterator[Path]:
-    """Where a file of the build may be: next to the package (a wheel), else in the source tree's build folders."""
+    """Where a library of ours may be: in the package (a wheel), in the source tree's build folders, or in the lib folder
+    of a prefix, as lib/NAME beside lib/intarsia/python/intarsia."""
     yield _PACKAGE / "lib" / name
     yield _PACKAGE / name
     for preset in ("release", "dev"):
         yield _TREE / "build" / preset / "lib" / name
+    yield _TREE.parent / name
 
 
 def find(name: str, variable: str) -> Path:

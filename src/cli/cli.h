@@ -81,8 +81,12 @@ extern const cli_command cli_cc, cli_link, cli_inspect, cli_check, cli_fmt, cli_
 /* Reads `argv` into `args` (cleared before) and `operands`; CLI_USAGE with a diagnostic if it can't. */
 int cli_parse(cli_app *app, const cli_command *command, char **argv, void *args, cli_list *operands, bool *help);
 
+extern const cli_option cli_help_option; /* which every command has */
+extern const char cli_about[], cli_exit_codes[];
+
 void cli_print_help(const cli_command *command);
 void cli_print_overview(void);
+void cli_print_man(void); /* all of it, for man(1) */
 void cli_print_version(cli_app *app);
 
 /* -- what commands share ------------------------------------------------------------------------------------------- */

@@ -5,36 +5,29 @@
 #include "cli/cli.h"
 
 typedef struct help_args {
-    bool markdown;
+    bool markdown, man;
 } help_args;
 
 static const cli_option options[] = {
     {0, "markdown", NULL, CLI_FLAG, offsetof(help_args, markdown), "all of the help as docs/command-line.md has it"},
+    {0, "man", NULL, CLI_FLAG, offsetof(help_args, man),
+     "all of the help as a man page: intarsia help --man | man -l -"},
 };
 
 static const char text[] = "examples:\n"
                            "  intarsia help\n"
                            "  intarsia help run\n";
 
-static const char start[] =
-    "Intarsia inlays raw CUDA code into tile kernels, and runs the result on GPUs or on a simulator.\n"
-    "\n"
-    "usage: intarsia COMMAND ...\n"
-    "\n";
-
-static const char end[] =
-    "\n"
-    "'intarsia help COMMAND' tells more, with examples. A good start:\n"
-    "\n"
-    "  intarsia run --sim -n 4 examples/01-simple-shift/simple-shift.py\n"
-    "\n"
-    "exit codes: 0 good, 1 something was wrong with the input, 2 the command was called wrongly\n";
+const char cli_about[] = "inlays raw CUDA code into tile kernels, and runs the result on GPUs or on a simulator";
+const char cli_exit_codes[] = "0 good, 1 something was wrong with the input, 2 the command was called wrongly";
 
 void cli_print_overview(void) {
-    fputs(start, stdout);
+    printf("Intarsia %s.\n\nusage: intarsia COMMAND ...\n\n", cli_about);
     for (size_t i = 0; i < cli_n_commands; i++) printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     printf("  %-10s %s\n", "--version", "its version, and those of what it works with");
-    fputs(end, stdout);
+    printf("\n'intarsia help COMMAND' tells more, with examples. A good start:\n\n"
+           "  intarsia run --sim -n 4 examples/01-simple-shift/simple-shift.py\n\nexit codes: %s\n",
+           cli_exit_codes);
 }
 
 static void print_markdown(void) {
@@ -58,6 +51,10 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     const help_args *args = user;
     if (args->markdown) {
         print_markdown();
+        return CLI_OK;
+    }
+    if (args->man) {
+        cli_print_man();
         return CLI_OK;
     }
     if (operands->count == 0) cli_print_overview();

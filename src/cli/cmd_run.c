@@ -72,6 +72,7 @@ static char *const *build_argv(cli_app *app, const cli_list *operands) {
     if (cli_has_suffix(script, ".py")) {
         const char *python = cli_find_python(app);
         if (!python) return NULL;
+        cli_use_own_package(app);
         ITS_PUSH(&app->arena, &argv, python);
     } else if (access(script, X_OK) != 0) {
         cli_usage(app, "a Python script's name ends in .py; another program must be executable (chmod +x)",

@@ -74,10 +74,7 @@ static bool read_dim3(const char *text, cli_dim3 *dim) {
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
-/* The options every command has. */
-static const cli_option common_options[] = {
-    {'h', "help", NULL, CLI_FLAG, 0, "this help"},
-};
+const cli_option cli_help_option = {'h', "help", NULL, CLI_FLAG, 0, "this help"};
 
 static bool same_name(const char *name, const char *word, size_t size) {
     return strlen(name) == size && memcmp(name, word, size) == 0;
@@ -86,19 +83,19 @@ static bool same_name(const char *name, const char *word, size_t size) {
 static const cli_option *find_long(const cli_command *command, const char *word, size_t size) {
     for (size_t i = 0; i < command->n_options; i++)
         if (same_name(command->options[i].name, word, size)) return &command->options[i];
-    return same_name(common_options[0].name, word, size) ? &common_options[0] : NULL;
+    return same_name(cli_help_option.name, word, size) ? &cli_help_option : NULL;
 }
 
 static const cli_option *find_letter(const cli_command *command, char letter) {
     for (size_t i = 0; i < command->n_options; i++)
         if (command->options[i].letter == letter) return &command->options[i];
-    return letter == common_options[0].letter ? &common_options[0] : NULL;
+    return letter == cli_help_option.letter ? &cli_help_option : NULL;
 }
 
 static int unknown_option(cli_app *app, const cli_command *command, const char *word, size_t size) {
     const char **names = its_arena_array(&app->arena, command->n_options + 1, sizeof *names);
     for (size_t i = 0; i < command->n_options; i++) names[i] = command->options[i].name;
-    names[command->n_options] = common_options[0].name;
+    names[command->n_options] = cli_help_option.name;
     const char *bare = its_arena_text(&app->arena, word, size);
     const char *closest = strlen(bare) > 3 ? its_closest(bare + 2, names, command->n_options + 1) : NULL;
     const char *hint = closest ? its_arena_printf(&app->arena, "did you mean --%s?", closest)
@@ -151,7 +148,7 @@ typedef struct reader {
 
 /* One option that was found; `value` is what was glued to it, or NULL. */
 static int take(reader *r, const cli_option *option, const char *value) {
-    if (option == &common_options[0]) {
+    if (option == &cli_help_option) {
         r->help = true;
         return CLI_OK;
     }
@@ -227,6 +224,6 @@ void cli_print_help(const cli_command *command) {
            command->usage);
     puts("\noptions:");
     for (size_t i = 0; i < command->n_options; i++) print_option(&command->options[i]);
-    print_option(&common_options[0]);
+    print_option(&cli_help_option);
     printf("\n%s", command->text);
 }

@@ -8,20 +8,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The folder that this program lies in; false if that can't be told. */
+static bool program_dir(char *path, size_t size) {
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    if (length <= 0) return false;
+    path[length] = 0;
+    char *slash = strrchr(path, '/');
+    if (slash) *slash = 0;
+    return slash;
+}
+
 /* The interpreter of a .venv in a folder above this program's own, as in a checkout: build/release/bin -> .venv. */
 static const char *venv_python(cli_app *app) {
     char path[4096];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (size <= 0) return NULL;
-    path[size] = 0;
+    if (!program_dir(path, sizeof path)) return NULL;
     for (int i = 0; i < 5; i++) {
+        const char *python = its_arena_printf(&app->arena, "%s/.venv/bin/python", path);
+        if (access(python, X_OK) == 0) return python;
         char *slash = strrchr(path, '/');
         if (!slash) return NULL;
         *slash = 0;
-        const char *python = its_arena_printf(&app->arena, "%s/.venv/bin/python", path);
-        if (access(python, X_OK) == 0) return python;
     }
     return NULL;
+}
+
+void cli_use_own_package(cli_app *app) {
+    char path[4096];
+    if (!program_dir(path, sizeof path)) return;
+    const char *dir = its_arena_printf(&app->arena, "%s/%s", path, ITS_PYTHON_DIR), *others = getenv("PYTHONPATH");
+    if (access(its_arena_printf(&app->arena, "%s/intarsia/__init__.py", dir), R_OK) != 0) return;
+    setenv("PYTHONPATH", others && *others ? its_arena_printf(&app->arena, "%s:%s", dir, others) : dir, 1);
 }
 
 static bool in_path(cli_app *app, const char *name) {

@@ -10,6 +10,12 @@
  */
 const char *cli_find_python(cli_app *app);
 
+/*
+ * Lets scripts import the Python package that was installed along with this program (cmake/install.cmake), by way of
+ * PYTHONPATH. Does nothing in a build tree and in a wheel, whose interpreters have it.
+ */
+void cli_use_own_package(cli_app *app);
+
 /* What `python -c code` prints, without the end of the line; NULL if it fails. At most some KB. */
 const char *cli_ask_python(cli_app *app, const char *python, const char *code);
 
