@@ -240,8 +240,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def candidates(name: str) -> Iterator[Path]:
-    """Where a library of ours may be: in the package (a wheel), in the source tree's build folders, or in the lib folder
-    of a prefix, as lib/NAME beside lib/intarsia/python/intarsia."""
+    """Where a library of ours may be: in the package (a wheel), in the source tree's build folders, or in a prefix, as
+    lib/NAME beside lib/intarsia/python/intarsia."""
     yield _PACKAGE / "lib" / name
     yield _PACKAGE / name
     for preset in ("release", "dev"):
