@@ -11,13 +11,14 @@ looked for when it is loaded.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _host, _lib, _runtime
+from . import _gpu, _host, _lib, _runtime
 from ._errors import Error
 
 
@@ -73,12 +74,13 @@ def _cuda() -> tuple[Path, Path, str | None]:
     raise Error("the CUDA runtime's headers and library are not on this machine: install a CUDA toolkit")
 
 
-def _headers_for_c() -> Path:
-    places = (_lib._PACKAGE / "include" / "gpu" / "c", _lib._TREE / "include" / "gpu" / "c")
+def _ours(name: str) -> Path:
+    """A file of ours that host files are compiled with."""
+    places = (_lib._PACKAGE / "include" / "gpu" / name, _lib._TREE / "include" / "gpu" / name)
     for place in places:
-        if (place / "nvshmem.h").is_file():
+        if place.is_file():
             return place
-    raise Error(f"the headers for host files in C were not found in {places[-1]}")
+    raise Error(f"{places[-1]}, which host files are compiled with, is not there")
 
 
 # -- compiling -------------------------------------------------------------------------------------------------------
@@ -88,6 +90,7 @@ def _headers_for_c() -> Path:
 class _Recipe:
     compiler: list[str]  # with every flag that says how to compile
     linking: list[str]  # behind the file
+    beside: list[Path]  # further files
 
 
 def build(path: str, options: tuple[str, ...]) -> Path:
@@ -97,12 +100,14 @@ def build(path: str, options: tuple[str, ...]) -> Path:
     text = _host._run([*recipe.compiler, "-E", path], path)
     version = _host._run([recipe.compiler[0], "--version"], path)
     key = hashlib.blake2b(digest_size=8)
-    for part in (text, version, "\0".join([*recipe.compiler, *recipe.linking]).encode()):
+    flags = "\0".join([*recipe.compiler, *recipe.linking]).encode()
+    for part in (text, version, flags, *(file.read_bytes() for file in recipe.beside)):
         key.update(len(part).to_bytes(8, "little") + part)
     folder = _host._cache_folder()
     built = folder / key.hexdigest() / f"{Path(path).stem}.so"
     if not built.is_file():
-        _host._in_place(built, lambda aside: [*recipe.compiler, path, *recipe.linking, "-shared", "-o", aside], path)
+        files = [path, *(str(file) for file in recipe.beside)]
+        _host._in_place(built, lambda aside: [*recipe.compiler, *files, *recipe.linking, "-shared", "-o", aside], path)
     return built
 
 
@@ -110,10 +115,10 @@ def _for_cc(path: str, tools: _Tools, options: tuple[str, ...]) -> _Recipe:
     compiler, language = _host._compiler(path)
     includes = [f"-I{tools.nvshmem / 'include'}", f"-I{tools.cuda_include}"]
     if language == "c":
-        includes = ["-Werror=implicit-function-declaration", f"-I{_headers_for_c()}", *includes]
+        includes = ["-Werror=implicit-function-declaration", f"-I{_ours('c/nvshmem.h').parent}", *includes]
     run_path = [f"-Wl,-rpath,{folder}" for folder in _folders(tools)]
     linking = ["-x", "none", str(tools.host_library), str(tools.cudart), "-Wl,-z,defs", *run_path]
-    return _Recipe([*compiler, "-x", language, "-fPIC", "-g", "-O1", *includes, *options], linking)
+    return _Recipe([*compiler, "-x", language, "-fPIC", "-g", "-O1", *includes, *options], linking, [])
 
 
 def _for_nvcc(tools: _Tools, options: tuple[str, ...]) -> _Recipe:
@@ -125,7 +130,20 @@ def _for_nvcc(tools: _Tools, options: tuple[str, ...]) -> _Recipe:
     linking += ["-cudart", "shared", "-Xlinker", "-z,defs"]
     for folder in _folders(tools):
         linking += ["-Xlinker", f"-rpath,{folder}"]
-    return _Recipe(compiler, linking)
+    return _Recipe(compiler, linking, [_ours("cuda/intarsia_module.cu")])
+
+
+def load(path: str, options: tuple[str, ...]) -> ctypes.CDLL:
+    """The host file, compiled and loaded; NVSHMEM knows of its device code."""
+    backend = _runtime.current()
+    library = ctypes.CDLL(str(build(path, options)))
+    if path.endswith(".cu"):
+        module = ctypes.c_void_p()
+        error = library.intarsia_host_module(ctypes.byref(module))
+        if error or module.value is None:
+            raise Error(f"the device code of {path} can't be loaded (error {error} of CUDA)")
+        _gpu.adopt(backend, module.value)
+    return library
 
 
 def _folders(tools: _Tools) -> list[str]:

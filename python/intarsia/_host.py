@@ -108,7 +108,7 @@ def load_host(path: str | os.PathLike[str], *, options: Sequence[str] = ()) -> H
         from . import _gpu, _gpu_host
 
         _gpu.need_nvshmem(_runtime.current())
-        return HostLibrary(found, ctypes.CDLL(str(_gpu_host.build(found, tuple(options)))))
+        return HostLibrary(found, _gpu_host.load(found, tuple(options)))
     _attach()
     built = _build(found, tuple(options), Path(_names()._name))
     return HostLibrary(found, ctypes.CDLL(str(built)))
