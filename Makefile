@@ -7,6 +7,7 @@ FUZZ_SECONDS ?= 600
 VENV := .venv/bin
 GPU_PYTHON ?= python3
 PREFIX ?= /usr/local
+GPUS ?= 1
 CTEST = ctest --output-on-failure -j$(JOBS)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]')
 PY_PATHS = python tools tests examples bench
@@ -18,7 +19,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python check \
-        check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-sim bench-ptx \
+        check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-sim bench-ptx \
         fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz nightly wheel clean
 
 default: build
@@ -103,6 +104,10 @@ bench-ptx: build ## parse, print and link: make bench-ptx KERNEL=calls-a-region.
 
 bench-gpu: build ## figures on a GPU: waits in a product, linking NVSHMEM
 	@PYTHONPATH=python $(GPU_PYTHON) bench/gpu.py
+
+bench-ag-gemm: build ## all-gather GEMM on GPUS=1 GPUs beside torch's: a table in build/ag_gemm.csv, .json, .png
+	@PYTHONPATH=python $(GPU_PYTHON) -m torch.distributed.run --nproc_per_node=$(GPUS) bench/ag_gemm.py --tune \
+	    --out build/ag_gemm $(BENCH_ARGS)
 
 check: check-globals check-api check-format check-python check-tidy ## what can be said without running: globals, comments of the API, format, clang-tidy, ruff, mypy
 
