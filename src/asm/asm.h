@@ -40,7 +40,10 @@ void its_asm_isa_of_cuda(uint32_t cuda_major, uint32_t cuda_minor, uint32_t *maj
 /* The first CUDA version that knows an architecture, as 10 * major + minor; 0 if that is not known. */
 uint32_t its_asm_cuda_of_arch(uint32_t number);
 
-/* NVSHMEM as it lies on this machine. `library` is the archive for `arch`. */
+/*
+ * NVSHMEM as it lies on this machine. `library` is its one archive, which holds code for several architectures; the
+ * bitcode files that newer releases have, one for each, are not used.
+ */
 typedef struct its_asm_nvshmem_files {
     its_library_search host;
     const char *include, *library;
@@ -48,6 +51,8 @@ typedef struct its_asm_nvshmem_files {
 } its_asm_nvshmem_files;
 /* Requires NUL-terminated PTX. Ensures that calls of NVSHMEM's library have the names that the library gives them. */
 void its_asm_mend_names(char *text);
-its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, const char *arch, its_asm_nvshmem_files *files);
+its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, its_asm_nvshmem_files *files);
+/* Links next to nothing with the archive: has it code for the architecture? */
+its_status its_asm_try_nvshmem(its_context *ctx, const char *arch);
 
 #endif

@@ -106,3 +106,38 @@ void its_asm_free(its_asm_result *result) {
     its_arena_free(&block->arena);
     its_free(ctx, block);
 }
+
+/* -- trying ----------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct trial {
+    its_context *ctx;
+    const char *arch;
+    its_module *module;
+    its_asm_result *result;
+} trial;
+
+static its_status try_body(void *user) {
+    trial *t = user;
+    its_arena arena;
+    its_arena_init(&arena, t->ctx);
+    const char *text = its_arena_printf(&arena,
+                                        ".version 7.8\n.target %s\n.address_size 64\n"
+                                        ".extern .const .align 4 .b8 nvshmemi_device_lib_version_d[12];\n"
+                                        ".visible .entry trial(.param .u64 p)\n{\n.reg .b32 %%r;\n.reg .b64 %%d;\n"
+                                        "ld.param.u64 %%d, [p];\nld.const.u32 %%r, [nvshmemi_device_lib_version_d];\n"
+                                        "st.global.u32 [%%d], %%r;\nret;\n}\n",
+                                        t->arch);
+    its_status status = its_ptx_parse(t->ctx, "trial.ptx", text, strlen(text), &t->module);
+    its_arena_free(&arena);
+    its_asm_options options = {.arch = t->arch};
+    return status == ITS_OK ? its_assemble(t->ctx, t->module, &options, &t->result) : status;
+}
+
+its_status its_asm_try_nvshmem(its_context *ctx, const char *arch) {
+    trial t = {.ctx = ctx, .arch = arch};
+    its_status status = its_protect(ctx, try_body, &t);
+    its_asm_free(t.result);
+    its_module_free(t.module);
+    return status;
+}

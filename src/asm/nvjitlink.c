@@ -24,11 +24,16 @@ static its_status refused(jit *j) {
     char *log = read_log(j, j->api.nvJitLinkGetErrorLogSize, j->api.nvJitLinkGetErrorLog);
     size_t size = strlen(log);
     while (size && (log[size - 1] == '\n' || log[size - 1] == ' ')) log[--size] = 0;
-    bool arch = strstr(log, "sm_") && (strstr(log, "not found") || strstr(log, "no "));
     return its_fail(j->job->ctx, ITS_ERR_INPUT,
-                    arch ? "this NVSHMEM may have no device code for that architecture: `intarsia doctor` tells" : NULL,
-                    "nvJitLink %s can't link the module with '%s': %.4000s", j->job->result.version, j->files->library,
-                    size ? log : "it does not say why");
+                    size ? NULL : "the library may have no code for that architecture: `intarsia doctor` tells",
+                    "nvJitLink %s can't link the module for %s with '%s': %.4000s", j->job->result.version,
+                    j->job->arch, j->files->library, size ? log : "it does not say why");
+}
+
+static its_status lacks_code(jit *j) {
+    return its_fail(j->job->ctx, ITS_ERR_INPUT,
+                    "a newer NVSHMEM may have it; with transport=\"p2p\" kernels do without that library",
+                    "NVSHMEM's device library '%s' has no code for %s", j->files->library, j->job->arch);
 }
 
 /* The options for nvJitLink: ptxas's own go through -Xptxas. */
@@ -54,10 +59,10 @@ static its_status link_all(void *user) {
     if (j->api.nvJitLinkCreate(&j->handle, count, options) != 0)
         return its_fail(job->ctx, ITS_ERR_INPUT, "INTARSIA_NVJITLINK names another one",
                         "nvJitLink %s in '%s' can't link for %s", job->result.version, job->result.path, job->arch);
-    if (j->api.nvJitLinkAddData(j->handle, INPUT_PTX, job->ptx, job->ptx_size + 1, "module.ptx") != 0 ||
-        j->api.nvJitLinkAddFile(j->handle, INPUT_LIBRARY, j->files->library) != 0 ||
-        j->api.nvJitLinkComplete(j->handle) != 0)
+    if (j->api.nvJitLinkAddData(j->handle, INPUT_PTX, job->ptx, job->ptx_size + 1, "module.ptx") != 0)
         return refused(j);
+    if (j->api.nvJitLinkAddFile(j->handle, INPUT_LIBRARY, j->files->library) != 0) return lacks_code(j);
+    if (j->api.nvJitLinkComplete(j->handle) != 0) return refused(j);
     size_t size;
     if (j->api.nvJitLinkGetLinkedCubinSize(j->handle, &size) != 0) return refused(j);
     void *cubin = its_arena_alloc(job->arena, size);
@@ -72,7 +77,7 @@ its_status its_asm_run_nvjitlink(its_asm_job *job) {
     its_library_search search;
     its_asm_nvshmem_files files;
     its_library library;
-    its_status status = its_asm_find_nvshmem(job->ctx, job->arena, job->arch, &files);
+    its_status status = its_asm_find_nvshmem(job->ctx, job->arena, &files);
     if (status != ITS_OK) return status;
     jit j = {.job = job, .files = &files};
     its_library_find(job->arena, ITS_LIBRARY_NVJITLINK, &search);

@@ -51,30 +51,15 @@ static void read_header_version(its_asm_nvshmem_files *files, its_arena *arena) 
     files->patch = defined_number(text, "NVSHMEM_VENDOR_PATCH_VERSION");
 }
 
-/* Newer releases have an archive for each architecture beside, or in place of, the one for all. */
-static const char *find_archive(its_arena *arena, const char *dir, const char *arch) {
-    static const char *const forms[] = {"libnvshmem_device_sm_%u.a", "libnvshmem_device_sm%u.a", "libnvshmem_device.a"};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        char name[64];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(name, sizeof name, forms[i], arch ? its_asm_arch_number(arch) : 0);
-#pragma GCC diagnostic pop
-        const char *path = its_path_join(arena, dir, name);
-        if (its_file_is_regular(path)) return path;
-    }
-    return NULL;
-}
-
-its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, const char *arch, its_asm_nvshmem_files *files) {
+its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, its_asm_nvshmem_files *files) {
     *files = (its_asm_nvshmem_files){0};
     its_library_find(arena, ITS_LIBRARY_NVSHMEM, &files->host);
     if (!files->host.path) return its_library_absent(ctx, &files->host);
     const char *dir = its_path_dir(arena, files->host.path);
     files->include = its_path_join(arena, its_path_dir(arena, dir), "include");
-    files->library = find_archive(arena, dir, arch);
+    files->library = its_path_join(arena, dir, "libnvshmem_device.a");
     read_header_version(files, arena);
-    if (!files->library)
+    if (!its_file_is_regular(files->library))
         return its_fail(ctx, ITS_ERR_ABSENT, hint, "NVSHMEM's device library (libnvshmem_device.a) is not in '%s'",
                         dir);
     if (!its_file_is_regular(its_path_join(arena, files->include, "nvshmem.h")))
@@ -240,7 +225,7 @@ static size_t others(provider *p, const char **names) {
 
 static its_status provide(void *user) {
     provider *p = user;
-    its_status status = its_asm_find_nvshmem(p->ctx, &p->arena, p->arch, &p->files);
+    its_status status = its_asm_find_nvshmem(p->ctx, &p->arena, &p->files);
     const char **names = ITS_NEW_ARRAY(&p->arena, const char *, p->n_names + 1);
     size_t count = others(p, names);
     bool wants_core = false;
@@ -279,7 +264,7 @@ its_status its_asm_nvshmem(its_context *ctx, const char *arch, its_transport tra
 
 static its_status find_files(void *user) {
     provider *p = user;
-    return its_asm_find_nvshmem(p->ctx, &p->arena, NULL, &p->files);
+    return its_asm_find_nvshmem(p->ctx, &p->arena, &p->files);
 }
 
 its_status its_asm_nvshmem_version(its_context *ctx, uint32_t version[3]) {

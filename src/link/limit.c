@@ -78,11 +78,12 @@ static its_operand state_word(limiter *l, uint32_t word) {
     return at_address(l, label(l->state), 8 * (int64_t)word);
 }
 
-static its_insn *put(limiter *l, const char *name, uint16_t count, ...) {
-    its_insn *insn = its_insn_new(l->out, its_intern_text(l->linker->ctx, name), count, l->like->origin, l->like->pos);
+static its_insn *put(limiter *l, const char *name, int count, ...) {
+    its_insn *insn =
+        its_insn_new(l->out, its_intern_text(l->linker->ctx, name), (uint16_t)count, l->like->origin, l->like->pos);
     va_list operands;
     va_start(operands, count);
-    for (uint16_t i = 0; i < count; i++) insn->ops[i] = va_arg(operands, its_operand);
+    for (int i = 0; i < count; i++) insn->ops[i] = va_arg(operands, its_operand);
     va_end(operands);
     insert(l, &insn->node);
     return insn;

@@ -135,7 +135,6 @@ static void look_at_ptxas(doctor *d) {
 static void look_at_nvshmem(doctor *d) {
     its_library_search search;
     its_asm_nvshmem_files files;
-    const char *arch = d->arch ? its_arena_printf(&d->arena, "sm_%u", d->arch) : NULL;
     if (!open_library(d, ITS_LIBRARY_NVSHMEM, &search, &d->nvshmem_library, &d->nvshmem,
                       "there is no symmetric memory on GPUs"))
         return;
@@ -144,13 +143,15 @@ static void look_at_nvshmem(doctor *d) {
     d->nvshmem_host = (uint32_t)(10000 * major + 100 * minor + patch);
     found(d, search.what, nvshmem_version(d, d->nvshmem_host), search.path, search.origin);
     its_library_close(&d->nvshmem_library);
-    if (its_asm_find_nvshmem(d->ctx, &d->arena, arch, &files) != ITS_OK) {
+    if (its_asm_find_nvshmem(d->ctx, &d->arena, &files) != ITS_OK) {
         problem(d, "%s; kernels can't call NVSHMEM", what_failed(d));
         return;
     }
     d->nvshmem_headers = 10000 * files.major + 100 * files.minor + files.patch;
     found(d, "NVSHMEM's headers", nvshmem_version(d, d->nvshmem_headers), files.include, NULL);
     found(d, "NVSHMEM's device code", "", files.library, NULL);
+    if (d->arch && d->nvjitlink && its_asm_try_nvshmem(d->ctx, its_arena_printf(&d->arena, "sm_%u", d->arch)) != ITS_OK)
+        problem(d, "%s", what_failed(d));
 }
 
 /* Another NVSHMEM on the loader's path may be what another package loads first. */
