@@ -73,6 +73,12 @@ ITS_API its_status its_unit_find(its_context *ctx, const its_unit *unit, const c
  */
 ITS_API its_status its_unit_signature(its_context *ctx, const its_unit *unit, const char *name, char **text);
 
+/*
+ * The text of a file of device/ that is built into the library, such as "intarsia/barrier.cu"; NULL if there is none of
+ * that name. For `source` of its_cc_input.
+ */
+ITS_API const char *its_cc_builtin(const char *name);
+
 /* -- dialects ------------------------------------------------------------------------------------------------------ */
 
 #define ITS_DIALECT_ABI 1

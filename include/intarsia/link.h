@@ -147,6 +147,27 @@ ITS_API char *its_report_text(its_context *ctx, const its_report *report);
 /* The report as JSON; free with its_free. NULL if memory ran out. */
 ITS_API char *its_report_json(its_context *ctx, const its_report *report);
 
+/* -- abstract barriers --------------------------------------------------------------------------------------------- */
+
+/*
+ * A front end writes `intarsia.device_intra_barrier.KIND.GROUP.ORDER (token), unit::PROVIDER, (communicator, index);`
+ * and linking makes of it a call of a function of that unit, then inlines it. docs/barriers.md says more.
+ */
+typedef enum its_barrier_field {
+    ITS_BARRIER_KIND,
+    ITS_BARRIER_GROUP,
+    ITS_BARRIER_ORDER,
+    ITS_BARRIER_TEAM,
+    ITS_BARRIER_SCOPE,
+    ITS_BARRIER_SPACE,
+    ITS_BARRIER_FIELDS
+} its_barrier_field;
+
+/* The index-th name that the field may have; NULL past the last. */
+ITS_API const char *its_barrier_name(its_barrier_field field, uint32_t index);
+/* Why a name that is known, and that its_barrier_name does not list, can't be used; NULL if there is nothing to say. */
+ITS_API const char *its_barrier_refusal(its_barrier_field field, const char *name);
+
 /*
  * The units that a module's region calls name, each once, in order of appearance; the array lives as long as the
  * module. ITS_ERR_NOMEM is the only failure.

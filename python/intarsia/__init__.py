@@ -7,7 +7,8 @@ Intarsia inlays raw CUDA code into Triton kernels.
     def kernel(x):
         intarsia.call(shift.put_right, [x])               # inlined into the kernel
 
-In kernels: `call`, `after`. Around them: `load`, `dialect`. Running: `init`, `my_pe`, `n_pes`, `barrier`,
+In kernels: `call`, `after`; `distributed_barrier`, `signal`, `signal_wait`, `comm_rank` and others on a `Comm`. Around
+them: `load`, `dialect`, `Comm`. Running: `init`, `my_pe`, `n_pes`, `barrier`,
 `synchronize`, `finalize`, `load_host`, `module`. Memory: `empty`, `zeros`, `array`, `symmetric`, `from_address`.
 """
 
@@ -21,6 +22,17 @@ from ._runtime import barrier, finalize, init, my_pe, n_pes, synchronize
 
 if TYPE_CHECKING:
     from ._arrays import Array, array, empty, from_address, symmetric, zeros
+    from ._barriers import (
+        comm_local_rank,
+        comm_local_size,
+        comm_rank,
+        comm_size,
+        distributed_barrier,
+        peer_ptr,
+        signal,
+        signal_wait,
+    )
+    from ._comm import Comm
     from ._dtypes import bfloat16, float8_e4m3fn, float8_e5m2
     from ._frontend import dialect, load
     from ._host import HostLibrary, load_host
@@ -30,14 +42,20 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "Diagnostic", "Error", "HostLibrary", "Module", "Place", "Region", "Unit", "Warning", "after", "array",
-    "barrier", "bfloat16", "call", "dialect", "empty", "finalize", "float8_e4m3fn", "float8_e5m2", "from_address",
-    "init", "load", "load_host", "module", "my_pe", "n_pes", "symmetric", "synchronize", "zeros",
+    "Array", "Comm", "Diagnostic", "Error", "HostLibrary", "Module", "Place", "Region", "Unit", "Warning", "after",
+    "array", "barrier", "bfloat16", "call", "comm_local_rank", "comm_local_size", "comm_rank", "comm_size", "dialect",
+    "distributed_barrier", "empty", "finalize", "float8_e4m3fn", "float8_e5m2", "from_address", "init", "load",
+    "load_host", "module", "my_pe", "n_pes", "peer_ptr", "signal", "signal_wait", "symmetric", "synchronize", "zeros",
 ]  # fmt: skip
 
 # What needs Triton or NumPy is imported when it is asked for: without them the rest works, and says what is missing.
 _LAZY = {
     "_arrays": ("Array", "array", "empty", "from_address", "symmetric", "zeros"),
+    "_barriers": (
+        *("comm_local_rank", "comm_local_size", "comm_rank", "comm_size"),
+        *("distributed_barrier", "peer_ptr", "signal", "signal_wait"),
+    ),
+    "_comm": ("Comm",),
     "_dtypes": ("bfloat16", "float8_e4m3fn", "float8_e5m2"),
     "_frontend": ("dialect", "load"),
     "_host": ("HostLibrary", "load_host"),

@@ -20,7 +20,7 @@ from triton.backends.driver import DriverBase
 from triton.runtime import _allocation, driver
 from triton.runtime.cache import FileCacheManager
 
-from . import _arrays, _hook, _lib, _modules, _runtime, _triton
+from . import _arrays, _comm, _hook, _lib, _modules, _runtime, _triton
 from ._errors import Error
 
 _triton.require()
@@ -105,6 +105,7 @@ class _Launcher:
         self._names = list(src.fn.arg_names) if hasattr(src, "fn") else []
         self._kinds = list(src.signature.values())
         self._metadata = metadata
+        self._barriers = (getattr(metadata, "intarsia", None) or {}).get("barriers", ())
         if getattr(metadata, "num_ctas", 1) > 1:
             raise Error(f"{metadata.name} uses clusters of {metadata.num_ctas} CTAs, which the simulator can't run yet")
         if getattr(metadata, "tensordesc_meta", None):
@@ -121,10 +122,20 @@ class _Launcher:
                 _flatten(kind, value, self._names[i] if i < len(self._names) else str(i), flat)
             params = [_pack(*item) for item in flat]
             params += self._scratch(x * y * z, stream)
+            self._check_barriers(values, (x, y, z))
             block = (32 * self._metadata.num_warps, 1, 1)
             function.launch((x, y, z), block, self._metadata.shared, params, stream)
         if leave is not None:
             leave(launch_metadata)
+
+    def _check_barriers(self, values: tuple[Any, ...], grid: tuple[int, int, int]) -> None:
+        """A barrier whose index is a constant or the program's number must be there."""
+        given = dict(zip(self._names, values))
+        for name, index in self._barriers:
+            comm = given.get(name)
+            if isinstance(comm, _comm.Comm):
+                n_programs = grid[0] * grid[1] * grid[2]
+                comm.check_launch(self._metadata.name, n_programs - 1 if index is None else index, grid)
 
     def _scratch(self, n_ctas: int, stream: int) -> list[bytes]:
         """The two pointers that every kernel of Triton has behind its own parameters."""

@@ -21,7 +21,7 @@ from . import _lib, _link, _watch
 from ._errors import Error
 from ._units import Compiled, Linking, Source
 
-_PREFIX = "intarsia.call"
+_PREFIX = "intarsia."
 
 _previous: Any = None
 _state = threading.local()
@@ -87,6 +87,7 @@ class _Compilation:
     def __init__(self, options: Any) -> None:
         self.options = options
         self.units: dict[str, tuple[Compiled, Linking]] = {}
+        self.barriers: list[list[Any]] = []  # of each the argument that is its communicator, and its index, or None
         self.failure: Error | None = None
 
     def after_codegen(self, stage: Any, src: Any, metadata: dict[str, Any]) -> Any:
@@ -105,7 +106,7 @@ class _Compilation:
             return ptx
         name, version, text = f"{metadata['name']}.ptx", _ptxas_version(self.options), ptx.encode()
         with _link.link(name, text, self._find, version=version, limit_waits=limit) as linked:
-            metadata["intarsia"] = {"units": sorted(self.units), "report": linked.report}
+            metadata["intarsia"] = {"units": sorted(self.units), "report": linked.report, "barriers": self.barriers}
             text, load = self._device_libraries(text, linked.report)
             if load is None:
                 return linked.ptx

@@ -172,14 +172,20 @@ def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic:
     run.add(unit, region._source)
     text = f"intarsia.call ($0), {unit.id}::{name.replace('$', '$$')}, ({', '.join(texts)});"
     spelled = ",".join([f"={register}", *constraints, "~{memory}"])
+    return _cast(_insert(text, spelled, operands, result, sync, semantic, generator), wanted, semantic)
+
+
+def _insert(
+    text: str, constraints: str, operands: Sequence[Any], result: Any, sync: bool, semantic: Any, generator: Any
+) -> Any:
+    """An operation of ours in the kernel."""
 
     def emit() -> Any:
         if sync:
             semantic.debug_barrier()
-        return _asm(semantic, text, spelled, operands, result)
+        return _asm(semantic, text, constraints, operands, result)
 
-    value = _always(semantic, result, emit) if _in_loop(generator) else emit()
-    return _cast(value, wanted, semantic)
+    return _always(semantic, result, emit) if _in_loop(generator) else emit()
 
 
 def _fail(run: Any, error: Error, dtype: Any, semantic: Any) -> Any:

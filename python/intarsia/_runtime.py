@@ -52,6 +52,13 @@ class Backend:
         return self._handle
 
     @property
+    def c_handle(self) -> c_void_p:
+        """For functions of the library that take an its_backend."""
+        if self._handle is None:
+            raise Error("the backend was closed by intarsia.finalize()")
+        return ctypes.cast(self._handle, c_void_p)
+
+    @property
     def context(self) -> _lib.Context:
         return self._ctx
 

@@ -19,8 +19,7 @@ static const link_pass passes[] = {
     {"target", its_link_target, false},
     {"resolve", its_link_resolve, false},
     {"merge", its_link_merge, false},
-    {"regions", its_link_regions, true},
-    /* lower: abstract operations such as the device barrier become calls here */
+    {"regions", its_link_regions, true}, /* abstract operations too: lower.c */
     {"plan", its_link_plan, false},
     {"partitions", its_link_partitions, false},
     {"inline", its_link_inline, true},

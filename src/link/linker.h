@@ -8,6 +8,7 @@
  *     merge.c      one module with all of that: the output, its calls still calls
  *     clone.c      copies of nodes with other symbols, used by merge.c and expand.c
  *     lines.c      .file, .loc and .debug_str across modules
+ *     lower.c      abstract operations become region calls
  *     region.c     region calls become ordinary calls
  *     partition.c  CTA-wide barriers in kernels that split their warps
  *     analyse.c    what each function holds: calls, parameters, returns
@@ -185,7 +186,8 @@ static inline bool its_is_alias(const its_symbol *symbol) {
 /* resolve.c */
 bool its_link_is_builtin(its_name name);        /* a function that the driver has built in */
 const char *its_link_library_of(its_name name); /* "the NVSHMEM device library", or NULL */
-its_symbol *its_link_region_target(its_linker *linker, const its_operand *operand, its_place place); /* NULL: error */
+/* The function that a region call or an abstract operation calls; NULL: error. */
+its_symbol *its_link_region_target(its_linker *linker, const its_insn *insn, const its_operand *operand);
 uint64_t its_link_param_size(const its_symbol *param);
 
 /* A call taken apart. Missing groups have a count of 0. */

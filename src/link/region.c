@@ -12,13 +12,15 @@
  *         ld.param.b32 %r7, [result];
  *     }
  *
- * A function that returns nothing gives the token 0. From here on the linker knows one kind of call.
+ * A function that returns nothing gives the token 0. An abstract operation first becomes the call it stands for
+ * (lower.c). From here on the linker knows one kind of call.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/intern.h"
 #include "link/linker.h"
+#include "link/lower.h"
 
 typedef struct region_call {
     its_linker *linker;
@@ -368,16 +370,17 @@ static bool is_abstract(its_linker *linker, const its_node *node) {
 
 static bool convert(its_linker *linker, its_insn *insn, its_node_list *list) {
     const its_operand *operand = region_operand(insn);
-    if (!operand || strcmp(insn->name->text, "intarsia.call") != 0) {
+    bool abstract = its_lower_applies(linker, insn);
+    if (!operand || (!abstract && strcmp(insn->name->text, "intarsia.call") != 0)) {
         its_diag_begin(linker->ctx, ITS_ERROR, its_node_place(&insn->node), "'%s' is no operation of Intarsia",
                        insn->name->text);
         its_diag_hint(linker->ctx, "a region call reads: intarsia.call (%%r1), unit::function, (%%rd1, %%r2);");
         return false;
     }
-    its_place place = its_at(insn->node.origin->source, operand->pos);
-    its_symbol *target = its_link_region_target(linker, operand, place);
+    its_symbol *target = its_link_region_target(linker, insn, operand);
     if (!target) return false;
     region_call call = {.linker = linker, .out = linker->out, .insn = insn, .parts = its_call_take(insn), .ok = true};
+    if (abstract && !its_lower_arguments(linker, insn, &call.parts)) return false;
     call.function = target->pass;
     call.callee = target->func;
     check(&call);

@@ -13,6 +13,7 @@
 
 #include "link/clone.h"
 #include "link/linker.h"
+#include "link/lower.h"
 
 typedef struct resolution {
     its_linker *linker;
@@ -278,8 +279,7 @@ static void visit(its_operand *operand, void *user) {
     if (operand->kind == ITS_OPND_SYM) {
         reach(resolver, operand->symbol, operand->pos);
     } else if (operand->kind == ITS_OPND_REGION) {
-        its_place place = user_place(resolver, operand->pos);
-        its_symbol *target = its_link_region_target(resolver->linker, operand, place);
+        its_symbol *target = its_link_region_target(resolver->linker, (const its_insn *)resolver->user_node, operand);
         if (target)
             reach(resolver, target, operand->pos);
         else
@@ -364,12 +364,10 @@ static const char *list_functions(its_linker *linker, const its_module *module, 
     return names.count > MOST_LISTED ? its_arena_printf(&linker->scratch, "%s ...", list) : list;
 }
 
-static void report_unknown_function(its_linker *linker, const its_link_source *source, const its_operand *operand,
-                                    its_place place) {
+static void report_unknown_function(its_linker *linker, const its_link_source *source, its_name name, its_place place) {
     const char *closest;
-    const char *list = list_functions(linker, source->module, operand->name->text, &closest);
-    its_diag_begin(linker->ctx, ITS_ERROR, place, "unit %s has no function '%s'", source->region->unit,
-                   operand->name->text);
+    const char *list = list_functions(linker, source->module, name->text, &closest);
+    its_diag_begin(linker->ctx, ITS_ERROR, place, "unit %s has no function '%s'", source->region->unit, name->text);
     if (closest)
         its_diag_hint(linker->ctx, "did you mean '%s'? It defines %s", closest, list);
     else
@@ -385,23 +383,26 @@ static bool has_function(const its_module *module, its_name name, its_symbol **f
 
 /*
  * A region call names its unit, so the function need not be visible. Without a unit the first region that has it is
- * taken. Errors point at `place`.
+ * taken. An abstract operation names a provider instead of a function.
  */
-its_symbol *its_link_region_target(its_linker *linker, const its_operand *operand, its_place place) {
+its_symbol *its_link_region_target(its_linker *linker, const its_insn *insn, const its_operand *operand) {
     const its_link_source *unit = NULL;
+    its_place place = its_at(insn->node.origin->source, operand->pos);
+    its_name name = its_lower_applies(linker, insn) ? its_lower_target(linker, insn, operand) : operand->name;
     its_symbol *function;
+    if (!name) return NULL;
     for (uint32_t i = 0; i < linker->n_sources; i++) {
         const its_link_source *source = &linker->sources[i];
         if (!source->region) continue;
         if (operand->unit && strcmp(source->region->unit, operand->unit->text) != 0) continue;
         unit = source;
-        if (has_function(source->module, operand->name, &function)) return function;
+        if (has_function(source->module, name, &function)) return function;
     }
     if (unit && operand->unit) {
-        report_unknown_function(linker, unit, operand, place);
+        report_unknown_function(linker, unit, name, place);
     } else {
         its_diag_begin(linker->ctx, ITS_ERROR, place, "no region is given for '%s%s%s'",
-                       operand->unit ? operand->unit->text : "", operand->unit ? "::" : "", operand->name->text);
+                       operand->unit ? operand->unit->text : "", operand->unit ? "::" : "", name->text);
         its_diag_hint(linker->ctx, "link the PTX of that unit: its source was compiled when the kernel was traced");
     }
     return NULL;

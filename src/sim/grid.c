@@ -298,3 +298,6 @@ uint64_t its_sim_grid_instructions(const its_sim_grid *grid) {
 const its_sim_fault *its_sim_grid_fault(const its_sim_grid *grid) {
     return grid->faulted ? &grid->fault : NULL;
 }
+const its_sim_memory *its_sim_grid_memory(const its_sim_grid *grid) {
+    return grid->program->machine->memory;
+}

@@ -116,6 +116,8 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget);
 uint64_t its_sim_grid_instructions(const its_sim_grid *grid);
 /* The fault that stopped the grid, or NULL. Owned by the grid. */
 const its_sim_fault *its_sim_grid_fault(const its_sim_grid *grid);
+/* The table that its accesses are checked against. */
+const its_sim_memory *its_sim_grid_memory(const its_sim_grid *grid);
 /* Adds the fault to the context's diagnostics: what, where in PTX and source, which thread, what is near the address.
  */
 void its_sim_fault_report(its_context *ctx, const its_sim_fault *fault);

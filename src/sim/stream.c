@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
 #include "sim/stream_parts.h"
 #include "sim/waiting.h"
@@ -207,6 +208,7 @@ static its_status report_stop(its_device *device) {
     device->reported = true;
     if (device->fault) {
         its_nvshmem_explain(device->ctx, world->pe, device->fault->kernel.complaint);
+        its_sim_comm_explain(device->ctx, its_sim_grid_memory(device->fault->kernel.grid));
         its_sim_fault_report(device->ctx, its_sim_grid_fault(device->fault->kernel.grid));
     } else if (device->deadlocked) {
         report_deadlock(device);

@@ -1,6 +1,7 @@
 /* The device thread: works off streams, a step of each in turn; see stream.h. */
 #include <string.h>
 
+#include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
 #include "sim/stream_parts.h"
 #include "sim/waiting.h"
@@ -24,6 +25,7 @@ static void tell_others(its_device *device, const its_work *work) {
         return;
     }
     its_nvshmem_explain(scratch, device->pe->world->pe, work->kernel.complaint);
+    its_sim_comm_explain(scratch, its_sim_grid_memory(work->kernel.grid));
     its_sim_fault_report(scratch, its_sim_grid_fault(work->kernel.grid));
     its_world_faulted(device->pe->world,
                       its_diag_count(scratch) ? its_diag_get(scratch, 0)->message : "its kernel did something wrong");

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
+#include "sim/comm_report.h"
 #include "sim/exec.h"
 #include "sim/fault.h"
 
@@ -70,7 +71,10 @@ static void describe_poll(const its_sim_grid *grid, const its_sim_warp *warp, co
              address);
     if (!compare) return;
     uint32_t other = compare->a == load->dst ? compare->b : compare->a;
-    snprintf(row->wanted, sizeof(row->wanted), "%" PRIu64, value_of(regs, other, load->reg_size, lane));
+    uint64_t wanted = value_of(regs, other, load->reg_size, lane);
+    snprintf(row->wanted, sizeof(row->wanted), "%" PRIu64, wanted);
+    its_sim_comm_describe(its_sim_grid_memory(grid), address, wanted, row->wanted, sizeof row->wanted, row->seen,
+                          sizeof row->seen);
 }
 
 static bool describe(const its_sim_grid *grid, const its_sim_warp *warp, const its_sim_frag *frag, wait_row *row) {

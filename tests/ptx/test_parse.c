@@ -69,7 +69,7 @@ static const sample statements[] = {
     {"call (%r1), f, (%r2);", NULL},
     {"intarsia.call (%r1), 5f0c2a9b71d3e846::wait, (%rd1, %r2);", NULL},
     {"intarsia.call (%r1), abcdef0123456789::wait, (%rd1, 4);", NULL},
-    {"intarsia.device_intra_barrier.sync.block.acq_rel %rd1, %r2;", NULL},
+    {"intarsia.device_intra_barrier.sync.block.acq_rel (%r2), 0123456789abcdef::intarsia, (%rd1, %r2);", NULL},
     {"mov.b32 add, 1;", NULL},
     {"mov.u64 %rd1, table+8;", NULL},
     {"add.s32 %r1 /* one */, %r2, /* two\n */ 3;", "add.s32 %r1, %r2, 3; /* one */ /* two\n */"},

@@ -1,0 +1,257 @@
+/*
+ * Barriers and signals between the PEs of a communicator, from inside a kernel: loads and stores on memory that all of
+ * them reach, no call into a library. docs/barriers.md has the protocol and why it is right.
+ *
+ *     arrive   what this PE did before is published, and every peer told that this PE has come
+ *     wait     until every peer has come; what they published is seen after it
+ *     sync     both
+ *
+ * A barrier is named by a communicator (intarsia.Comm, its_comm_new) and an index. On each PE one group of threads takes
+ * part: a thread, a warp or a block, all of whose threads make the call. Each operation has an order; a barrier that
+ * hands data over needs RELEASE when it arrives and ACQUIRE when it waits, which ACQ_REL is both of.
+ *
+ * A call that makes no sense leaves word in the communicator and traps.
+ */
+#ifndef INTARSIA_BARRIER_H
+#define INTARSIA_BARRIER_H
+
+#include <intarsia/comm.h>
+
+enum intarsia_group { INTARSIA_THREAD, INTARSIA_WARP, INTARSIA_BLOCK };
+enum intarsia_order { INTARSIA_RELAXED, INTARSIA_ACQUIRE, INTARSIA_RELEASE, INTARSIA_ACQ_REL };
+enum intarsia_signal_op { INTARSIA_SIGNAL_SET, INTARSIA_SIGNAL_ADD };
+enum intarsia_compare {
+    INTARSIA_CMP_EQ,
+    INTARSIA_CMP_NE,
+    INTARSIA_CMP_GE,
+    INTARSIA_CMP_GT,
+    INTARSIA_CMP_LE,
+    INTARSIA_CMP_LT
+};
+
+#define INTARSIA_DEVICE static __device__ __forceinline__
+
+/* -- strong accesses, at system scope: whoever looks, looks at the same word ----------------------------------------- */
+
+INTARSIA_DEVICE void intarsia_store_(unsigned long long at, unsigned long long value) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
+INTARSIA_DEVICE void intarsia_add_(unsigned long long at, unsigned long long value) {
+    asm volatile("red.relaxed.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
+INTARSIA_DEVICE unsigned long long intarsia_load_(unsigned long long at) {
+    unsigned long long value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+INTARSIA_DEVICE unsigned long long intarsia_load_acquire_(unsigned long long at) {
+    unsigned long long value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+INTARSIA_DEVICE void intarsia_fence_(void) {
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* -- groups of threads ----------------------------------------------------------------------------------------------- */
+
+INTARSIA_DEVICE unsigned int intarsia_block_size_(void) {
+    return blockDim.x * blockDim.y * blockDim.z;
+}
+INTARSIA_DEVICE unsigned int intarsia_group_index_(int group) {
+    unsigned int index = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    return group == INTARSIA_THREAD ? 0 : group == INTARSIA_WARP ? index % 32 : index;
+}
+INTARSIA_DEVICE unsigned int intarsia_group_count_(int group) {
+    unsigned int size = intarsia_block_size_();
+    return group == INTARSIA_THREAD ? 1 : group == INTARSIA_WARP && size > 32 ? 32 : size;
+}
+INTARSIA_DEVICE void intarsia_group_sync_(int group) {
+    if (group == INTARSIA_WARP) __syncwarp();
+    if (group == INTARSIA_BLOCK) __syncthreads();
+}
+
+/* -- complaints ------------------------------------------------------------------------------------------------------ */
+
+/* A thread that comes second waits until the first has said everything, or its trap would come too early. */
+INTARSIA_DEVICE void intarsia_complain_(intarsia_comm *comm, unsigned int reason, unsigned int op, unsigned int number) {
+    volatile intarsia_comm_complaint *complaint = &comm->complaint;
+    if (atomicCAS(&comm->complaint.reason, 0u, reason) == 0) {
+        complaint->op = op;
+        complaint->number = number;
+        complaint->cta[0] = blockIdx.x, complaint->cta[1] = blockIdx.y, complaint->cta[2] = blockIdx.z;
+        complaint->grid[0] = gridDim.x, complaint->grid[1] = gridDim.y, complaint->grid[2] = gridDim.z;
+        intarsia_fence_();
+        complaint->ready = 1;
+    }
+    while (!complaint->ready) {}
+    asm volatile("trap;");
+}
+
+/* The communicator, if it is alive and this PE is in its team. */
+INTARSIA_DEVICE intarsia_comm *intarsia_comm_(const void *opaque, unsigned int op) {
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    if (comm->magic == INTARSIA_COMM_FREED)
+        intarsia_complain_(comm, INTARSIA_COMM_WAS_FREED, op, 0);
+    else if (comm->magic != INTARSIA_COMM_LIVE)
+        asm volatile("trap;"); /* the pointer is none of a communicator */
+    else if (comm->rank == INTARSIA_COMM_NO_RANK)
+        intarsia_complain_(comm, INTARSIA_COMM_NOT_MEMBER, op, 0);
+    return comm;
+}
+
+INTARSIA_DEVICE intarsia_comm *intarsia_comm_of_barrier_(const void *opaque, int group, unsigned int index, int order,
+                                                         unsigned int op) {
+    intarsia_comm *comm = intarsia_comm_(opaque, op);
+    if (index >= comm->n_barriers) intarsia_complain_(comm, INTARSIA_COMM_NO_BARRIER, op, index);
+    if ((unsigned int)group > INTARSIA_BLOCK)
+        intarsia_complain_(comm, INTARSIA_COMM_BAD_GROUP, op, (unsigned int)group);
+    if ((unsigned int)order > INTARSIA_ACQ_REL)
+        intarsia_complain_(comm, INTARSIA_COMM_BAD_ORDER, op, (unsigned int)order);
+    return comm;
+}
+
+/* -- queries --------------------------------------------------------------------------------------------------------- */
+
+/* Ranks count from 0 within the team; "local" is among the members that are reached by loads and stores. */
+INTARSIA_DEVICE int intarsia_comm_rank(const void *comm) { return (int)((const intarsia_comm *)comm)->rank; }
+INTARSIA_DEVICE int intarsia_comm_size(const void *comm) { return (int)((const intarsia_comm *)comm)->size; }
+INTARSIA_DEVICE int intarsia_comm_local_rank(const void *comm) {
+    return (int)((const intarsia_comm *)comm)->local_rank;
+}
+INTARSIA_DEVICE int intarsia_comm_local_size(const void *comm) {
+    return (int)((const intarsia_comm *)comm)->local_size;
+}
+
+INTARSIA_DEVICE unsigned long long intarsia_delta_(const intarsia_comm *comm, unsigned int rank) {
+    return ((const unsigned long long *)comm->deltas)[rank];
+}
+
+/* Where this PE reaches `address`, symmetric memory of its own, on the PE of rank `peer`. */
+INTARSIA_DEVICE void *intarsia_peer_ptr(const void *opaque, const void *address, int peer) {
+    intarsia_comm *comm = intarsia_comm_(opaque, INTARSIA_COMM_OP_PEER_PTR);
+    if ((unsigned int)peer >= comm->size)
+        intarsia_complain_(comm, INTARSIA_COMM_NO_PEER, INTARSIA_COMM_OP_PEER_PTR, (unsigned int)peer);
+    return (void *)((unsigned long long)address + intarsia_delta_(comm, (unsigned int)peer));
+}
+
+/* -- barriers -------------------------------------------------------------------------------------------------------- */
+
+INTARSIA_DEVICE intarsia_barrier_state *intarsia_state_(const intarsia_comm *comm, unsigned int index) {
+    return (intarsia_barrier_state *)comm->states + index;
+}
+INTARSIA_DEVICE unsigned long long intarsia_slot_(const intarsia_comm *comm, unsigned int index, unsigned int rank) {
+    return comm->slots + ((unsigned long long)index * comm->size + rank) * sizeof(unsigned long long);
+}
+/* The state is this PE's own, but the next barrier of this index may be another SM's. */
+INTARSIA_DEVICE unsigned long long intarsia_own_(const unsigned long long *at) {
+    unsigned long long value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+
+/*
+ * Each thread of the group tells some of the peers. What the whole group did before the call comes before the stores:
+ * by the group's own barrier, and then by each storing thread's fence.
+ */
+INTARSIA_DEVICE void intarsia_arrive_(intarsia_comm *comm, int group, unsigned int index, int order, unsigned int op) {
+    intarsia_group_sync_(group);
+    unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
+    if (me >= comm->size && me != 0) return;
+    intarsia_barrier_state *state = intarsia_state_(comm, index);
+    unsigned long long next = intarsia_own_(&state->epoch) + 1;
+    if (me == 0) {
+        if (intarsia_own_(&state->arrived) == next) intarsia_complain_(comm, INTARSIA_COMM_TWO_ARRIVES, op, index);
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&state->arrived), "l"(next) : "memory");
+    }
+    if (order & INTARSIA_RELEASE) intarsia_fence_();
+    unsigned long long mine = intarsia_slot_(comm, index, comm->rank);
+#pragma unroll 1
+    for (unsigned int rank = me; rank < comm->size; rank += count)
+        intarsia_store_(mine + intarsia_delta_(comm, rank), next);
+}
+
+/*
+ * Each thread waits for some of the peers; the group's barrier makes what one has seen known to all. The new epoch is
+ * known to all by the barrier that the next arrive begins with.
+ */
+INTARSIA_DEVICE void intarsia_wait_(intarsia_comm *comm, int group, unsigned int index, int order, unsigned int op) {
+    unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
+    intarsia_barrier_state *state = intarsia_state_(comm, index);
+    unsigned long long next = 0;
+    if (me < comm->size) next = intarsia_own_(&state->epoch) + 1;
+    if (me == 0 && intarsia_own_(&state->arrived) != next)
+        intarsia_complain_(comm, INTARSIA_COMM_NO_ARRIVE, op, index);
+#pragma unroll 1
+    for (unsigned int rank = me; rank < comm->size; rank += count) {
+        unsigned long long slot = intarsia_slot_(comm, index, rank);
+        if (order & INTARSIA_ACQUIRE)
+            while (intarsia_load_acquire_(slot) < next) {}
+        else
+            while (intarsia_load_(slot) < next) {}
+    }
+    intarsia_group_sync_(group);
+    if (me == 0) asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&state->epoch), "l"(next) : "memory");
+}
+
+INTARSIA_DEVICE void intarsia_barrier_arrive(const void *opaque, int group, unsigned int index, int order) {
+    intarsia_comm *comm = intarsia_comm_of_barrier_(opaque, group, index, order, INTARSIA_COMM_OP_ARRIVE);
+    intarsia_arrive_(comm, group, index, order, INTARSIA_COMM_OP_ARRIVE);
+}
+INTARSIA_DEVICE void intarsia_barrier_wait(const void *opaque, int group, unsigned int index, int order) {
+    intarsia_comm *comm = intarsia_comm_of_barrier_(opaque, group, index, order, INTARSIA_COMM_OP_WAIT);
+    intarsia_wait_(comm, group, index, order, INTARSIA_COMM_OP_WAIT);
+}
+INTARSIA_DEVICE void intarsia_barrier_sync(const void *opaque, int group, unsigned int index, int order) {
+    intarsia_comm *comm = intarsia_comm_of_barrier_(opaque, group, index, order, INTARSIA_COMM_OP_SYNC);
+    intarsia_arrive_(comm, group, index, order, INTARSIA_COMM_OP_SYNC);
+    intarsia_wait_(comm, group, index, order, INTARSIA_COMM_OP_SYNC);
+}
+
+/* -- signals --------------------------------------------------------------------------------------------------------- */
+
+/* One word of a peer is set, or added to, after all that the group did before: a release. The group's first thread does
+ * it. */
+INTARSIA_DEVICE void intarsia_signal(const void *opaque, int group, int peer, unsigned int slot, int op,
+                                     unsigned long long value) {
+    intarsia_comm *comm = intarsia_comm_(opaque, INTARSIA_COMM_OP_SIGNAL);
+    if ((unsigned int)peer >= comm->size)
+        intarsia_complain_(comm, INTARSIA_COMM_NO_PEER, INTARSIA_COMM_OP_SIGNAL, (unsigned int)peer);
+    if (slot >= comm->n_signals) intarsia_complain_(comm, INTARSIA_COMM_NO_SIGNAL, INTARSIA_COMM_OP_SIGNAL, slot);
+    if ((unsigned int)op > INTARSIA_SIGNAL_ADD)
+        intarsia_complain_(comm, INTARSIA_COMM_BAD_SIGNAL_OP, INTARSIA_COMM_OP_SIGNAL, (unsigned int)op);
+    intarsia_group_sync_(group);
+    if (intarsia_group_index_(group) != 0) return;
+    unsigned long long at = comm->signals + slot * 8ull + intarsia_delta_(comm, (unsigned int)peer);
+    intarsia_fence_();
+    if (op == INTARSIA_SIGNAL_SET)
+        intarsia_store_(at, value);
+    else
+        intarsia_add_(at, value);
+}
+
+INTARSIA_DEVICE bool intarsia_compares_(unsigned long long seen, int cmp, unsigned long long value) {
+    switch (cmp) {
+    case INTARSIA_CMP_EQ: return seen == value;
+    case INTARSIA_CMP_NE: return seen != value;
+    case INTARSIA_CMP_GE: return seen >= value;
+    case INTARSIA_CMP_GT: return seen > value;
+    case INTARSIA_CMP_LE: return seen <= value;
+    default: return seen < value;
+    }
+}
+
+/* Until this PE's own word compares so: an acquire. What was signalled is seen by the whole group. */
+INTARSIA_DEVICE void intarsia_signal_wait(const void *opaque, int group, unsigned int slot, unsigned long long value,
+                                          int cmp) {
+    intarsia_comm *comm = intarsia_comm_(opaque, INTARSIA_COMM_OP_SIGNAL_WAIT);
+    if (slot >= comm->n_signals)
+        intarsia_complain_(comm, INTARSIA_COMM_NO_SIGNAL, INTARSIA_COMM_OP_SIGNAL_WAIT, slot);
+    if ((unsigned int)cmp > INTARSIA_CMP_LT)
+        intarsia_complain_(comm, INTARSIA_COMM_BAD_COMPARE, INTARSIA_COMM_OP_SIGNAL_WAIT, (unsigned int)cmp);
+    if (intarsia_group_index_(group) == 0)
+        while (!intarsia_compares_(intarsia_load_acquire_(comm->signals + slot * 8ull), cmp, value)) {}
+    intarsia_group_sync_(group);
+}
+
+#endif

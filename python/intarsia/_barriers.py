@@ -1,0 +1,324 @@
+"""
+Barriers and signals between PEs, in kernels.
+
+A barrier is an abstract operation in the PTX, which the linker lowers to the functions of a provider and inlines:
+
+    intarsia.device_intra_barrier.sync.block.acq_rel ($0), 5f0c2a9b71d3e846::intarsia, ($1, $2);
+
+Which names there are comes from the linker's own table (src/link/barrier.def). Signals and queries are plain region
+calls of the built-in provider.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from . import _lib, _triton
+from ._errors import Error
+from ._units import Linking, Source
+
+_triton.require()
+
+from triton.language import core as tl  # noqa: E402
+from triton.runtime.jit import ConstexprFunction  # noqa: E402
+
+from . import _hook  # noqa: E402
+from . import _language as language  # noqa: E402
+from ._language import _Refused  # noqa: E402
+
+_FIELDS = ("barrier_kind", "group_kind", "order", "team", "scope", "space")  # its_barrier_field
+_SIGNAL_OPS = {"set": 0, "add": 1}
+_COMPARES = {"eq": 0, "ne": 1, "ge": 2, "gt": 3, "le": 4, "lt": 5}
+_THREADS = {"thread": 1, "warp": 32}  # of the CTA that take part; of a block all do
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def names(field: str) -> tuple[str, ...]:
+    """What an argument of `distributed_barrier` may be."""
+    found: list[str] = []
+    while (name := _lib.lib().its_barrier_name(_FIELDS.index(field), len(found))) is not None:
+        found.append(name.decode())
+    return tuple(found)
+
+
+def _check_name(argument: str, value: Any, allowed: Sequence[str]) -> str:
+    if isinstance(value, str) and value in allowed:
+        return value
+    there = f"{argument} may be {' or '.join(repr(name) for name in allowed)}"
+    if argument in _FIELDS and isinstance(value, str):
+        why = _lib.lib().its_barrier_refusal(_FIELDS.index(argument), value.encode())
+        if why is not None:
+            raise _Refused(f"{argument} can't be {value!r}: {why.decode()}", there)
+    raise _Refused(f"{argument} can't be {value!r}", there)
+
+
+# -- providers -------------------------------------------------------------------------------------------------------
+
+
+class Provider(ConstexprFunction):  # type: ignore[misc]
+    """Whose functions a barrier becomes. Kernels may refer to one as a global, as they may to a region function."""
+
+    def __init__(self, name: str, source: Source, team: str | None = None) -> None:
+        self._name, self._source, self._team = name, source, team
+        self.__name__ = self.__qualname__ = f"barrier_provider_{name}"
+        self.__module__ = "intarsia"
+        self.__doc__ = f"The barriers of {source.path}."
+        self.noinline = False
+        self.used_global_vals: dict[Any, Any] = {}
+
+    @property
+    def cache_key(self) -> str:
+        return f"{_hook.unit_key(self._source)}:{self._name}:{self._team}"
+
+    def __hash__(self) -> int:
+        return hash(self.cache_key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+    def __deepcopy__(self, memo: object) -> Provider:
+        return self
+
+    def __call__(self, *_args: Any, **_options: Any) -> Any:
+        raise Error(f"{self.__name__} is no function: pass it as barrier_provider=")
+
+
+@functools.cache
+def _own() -> Provider:
+    text = _lib.lib().its_cc_builtin(b"intarsia/barrier.cu")
+    if text is None:
+        raise Error(f"{_lib.lib().path} was built without its barriers")
+    return Provider("intarsia", Source("intarsia/barrier.cu", text.decode(), "cuda", (), Linking()))
+
+
+def _provider(value: Any) -> Provider:
+    if isinstance(value, Provider):
+        return value
+    if value == "flagcx":
+        raise _Refused(
+            "barrier_provider 'flagcx' needs an installation of FlagCX",
+            "say where it is, outside of the kernel: flagcx = intarsia.flagcx('/opt/flagcx'); barrier_provider=flagcx",
+        )
+    _check_name("barrier_provider", value, ("intarsia", "flagcx"))
+    return _own()
+
+
+def _check_multimem(provider: Provider) -> None:
+    if provider is not _own():
+        return
+    from . import _comm
+
+    raise _Refused(f"multimem=True can't be used: {_comm.why_no_multicast()}", "leave multimem=True away")
+
+
+# -- barriers --------------------------------------------------------------------------------------------------------
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def distributed_barrier(
+    comm: Any,
+    space: Any = "device",
+    group_kind: Any = "block",
+    order: Any = "acq_rel",
+    barrier_kind: Any = "sync",
+    index: Any = None,
+    multimem: Any = False,
+    barrier_provider: Any = "intarsia",
+    sync: Any = True,
+    _semantic: Any = None,
+    _generator: Any = None,
+) -> Any:
+    """
+    A barrier between the PEs of `comm`, an intarsia.Comm that was passed to the kernel: or one half of it.
+
+    barrier_kind "arrive" tells the others that this PE has come, "wait" waits for all of them, "sync" does both.
+    `index` is the barrier, the program's number if not given: each program of the grid meets the same program of the
+    other PEs. `order` says what else is ordered: "release" what was done before the arrive, "acquire" what is done
+    after the wait, "acq_rel" both, "relaxed" nothing. `group_kind` is who of the program takes part: all of it
+    ("block"), its first warp, or its first thread, and then the rest does not wait. The result is a token for `after`.
+    """
+    run = _hook.compilation(_semantic.builder.options)
+    plain = language._plain
+    try:
+        provider = _provider(plain(barrier_provider))
+        kind = _check_name("barrier_kind", plain(barrier_kind), names("barrier_kind"))
+        group = _check_name("group_kind", plain(group_kind), names("group_kind"))
+        _check_name("space", plain(space), names("space"))
+        parts = ["intarsia.device_intra_barrier", kind, group, _check_name("order", plain(order), names("order"))]
+        if plain(multimem):
+            _check_multimem(provider)
+            parts.append("multimem")
+        if provider._team:
+            parts.append(provider._team)
+        unit = provider._source.compiled(_hook.arch_of(_semantic.builder.options))
+        number, operands, constraints = _index(index, _semantic)
+        operands.insert(0, _address(comm))
+        constraints.insert(0, "l")
+    except Error as error:
+        return language._fail(run, error, None, _semantic)
+    except _Refused as refused:
+        return language._fail(run, language._at_call(refused, _generator), None, _semantic)
+    run.add(unit, provider._source)
+    run.barriers.append([_argument_name(comm, _generator), plain(index) if isinstance(plain(index), int) else None])
+    text = f"{'.'.join(parts)} ($0), {unit.id}::{provider._name}, ($1, {number});"
+    whole = group not in _THREADS
+    return language._insert(
+        text if whole else _guarded(text, _THREADS[group]),
+        ",".join(["=r", *constraints, "~{memory}"]),
+        operands,
+        tl.int32,
+        bool(plain(sync)) and not whole and kind != "wait",
+        _semantic,
+        _generator,
+    )
+
+
+def _guarded(text: str, threads: int) -> str:
+    """Only the first threads of the CTA; the token is zero in all."""
+    return (
+        "{ .reg .pred %its_in; .reg .b32 %its_tid; mov.u32 %its_tid, %tid.x; "
+        f"setp.lt.u32 %its_in, %its_tid, {threads}; mov.b32 $0, 0; @%its_in {text} }}"
+    )
+
+
+def _address(comm: Any) -> Any:
+    if isinstance(comm, tl.tensor) and not comm.type.is_block() and (comm.dtype.is_ptr() or comm.dtype.is_int64()):
+        return comm
+    hint = "pass an intarsia.Comm to the kernel as an argument, and that argument here"
+    raise _Refused(f"the communicator is {language._kind(comm)}, and must be a pointer", hint)
+
+
+def _index(index: Any, semantic: Any) -> tuple[str, list[Any], list[str]]:
+    """The text of the index in the operation, and the operand behind it if it is no constant."""
+    value = language._plain(index)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value < 1 << 31:
+            raise _Refused(f"there is no barrier {value}", "barriers are counted from 0")
+        return str(value), [], []
+    if value is None:
+        value = _program(semantic)
+    if not isinstance(value, tl.tensor) or value.type.is_block() or not value.dtype.is_int():
+        raise _Refused(f"the index is {language._kind(value)}, and must be an integer")
+    if value.dtype.int_bitwidth != 32:
+        raise _Refused(f"the index is {value.dtype}, and must be int32", "convert it: .to(tl.int32)")
+    return "$2", [value], ["r"]
+
+
+def _program(semantic: Any) -> Any:
+    """The number of the program in its grid."""
+    number = semantic.program_id(2)
+    for axis in (1, 0):
+        row = semantic.mul(number, semantic.num_programs(axis), False)
+        number = semantic.add(row, semantic.program_id(axis), False)
+    return number
+
+
+def _argument_name(comm: Any, generator: Any) -> str | None:
+    """Which argument of the kernel the communicator is, as far as that is known: so that a launch can be checked."""
+    if generator is None or not generator.is_kernel:
+        return None
+    return next((name for name in generator.jit_fn.arg_names if generator.lscope.get(name) is comm), None)
+
+
+# -- signals and queries ---------------------------------------------------------------------------------------------
+
+
+def _call(name: str, args: Sequence[Any], sync: Any, dtype: Any, semantic: Any, generator: Any) -> Any:
+    region = language.Region(_own()._source, f"intarsia_provider_{name}")
+    return language._emit(region, args, bool(language._plain(sync)), dtype, semantic, generator)
+
+
+def _refuse(refused: _Refused, semantic: Any, generator: Any) -> Any:
+    run = _hook.compilation(semantic.builder.options)
+    return language._fail(run, language._at_call(refused, generator), None, semantic)
+
+
+def _word(value: Any, semantic: Any) -> Any:
+    """A signal's value: integers of any size become its 64 bits."""
+    if isinstance(value, tl.tensor) and not value.type.is_block() and value.dtype.is_int():
+        return semantic.cast(value, tl.int64 if value.dtype.is_int_signed() else tl.uint64)
+    return value
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def signal(
+    comm: Any, peer: Any, slot: Any, op: Any = "set", value: Any = 1, _semantic: Any = None, _generator: Any = None
+) -> Any:
+    """
+    Sets signal `slot` of the PE of rank `peer` to `value`, or adds to it (op "add"). What the whole program did before
+    is published first. The result is a token for `after`.
+    """
+    try:
+        code = _SIGNAL_OPS[_check_name("op", language._plain(op), tuple(_SIGNAL_OPS))]
+        args = [_address(comm), peer, slot, code, _word(value, _semantic)]
+    except _Refused as refused:
+        return _refuse(refused, _semantic, _generator)
+    return _call("signal", args, False, None, _semantic, _generator)
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def signal_wait(
+    comm: Any, slot: Any, value: Any, cmp: Any = "ge", _semantic: Any = None, _generator: Any = None
+) -> Any:
+    """
+    Waits until this PE's signal `slot` compares so with `value`: "eq", "ne", "ge", "gt", "le" or "lt". What was
+    published before the signal is seen after it. The result is a token for `after`.
+    """
+    try:
+        code = _COMPARES[_check_name("cmp", language._plain(cmp), tuple(_COMPARES))]
+        args = [_address(comm), slot, _word(value, _semantic), code]
+    except _Refused as refused:
+        return _refuse(refused, _semantic, _generator)
+    return _call("signal_wait", args, False, None, _semantic, _generator)
+
+
+def _query(name: str, comm: Any, semantic: Any, generator: Any) -> Any:
+    try:
+        address = _address(comm)
+    except _Refused as refused:
+        return _refuse(refused, semantic, generator)
+    return _call(name, [address], False, None, semantic, generator)
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def comm_rank(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
+    """This PE's rank in the team of `comm`."""
+    return _query("rank", comm, _semantic, _generator)
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def comm_size(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
+    """How many PEs the team of `comm` has."""
+    return _query("size", comm, _semantic, _generator)
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def comm_local_rank(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
+    """This PE's rank among the members that are reached by loads and stores."""
+    return _query("local_rank", comm, _semantic, _generator)
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def comm_local_size(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
+    """How many members are reached by loads and stores."""
+    return _query("local_size", comm, _semantic, _generator)
+
+
+@tl.builtin  # type: ignore[untyped-decorator]
+def peer_ptr(comm: Any, pointer: Any, peer: Any, _semantic: Any = None, _generator: Any = None) -> Any:
+    """Where this PE reaches what `pointer`, symmetric memory of its own, is on the PE of rank `peer`."""
+    try:
+        address = _address(comm)
+        if not isinstance(pointer, tl.tensor) or not pointer.dtype.is_ptr() or pointer.type.is_block():
+            what = language._kind(pointer)
+            raise _Refused(f"peer_ptr takes a pointer to symmetric memory, not {what}", "add offsets to its result")
+    except _Refused as refused:
+        return _refuse(refused, _semantic, _generator)
+    return _call("peer_ptr", [address, pointer, peer], False, pointer.dtype, _semantic, _generator)
