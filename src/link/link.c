@@ -19,7 +19,8 @@ static const link_pass passes[] = {
     {"target", its_link_target, false},
     {"resolve", its_link_resolve, false},
     {"merge", its_link_merge, false},
-    {"regions", its_link_regions, true}, /* abstract operations too: lower.c */
+    {"regions", its_link_regions, true},
+    /* abstract operations became calls there too: lower.c */
     {"plan", its_link_plan, false},
     {"partitions", its_link_partitions, false},
     {"inline", its_link_inline, true},
