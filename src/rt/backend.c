@@ -204,7 +204,7 @@ its_status its_cuda_open(its_context *ctx, const its_cuda_options *options, its_
         return its_fail(ctx, ITS_ERR_USAGE, NULL, "several PEs need a unique id to find each other by");
     its_gpu *gpu = its_block_alloc(ctx, sizeof *gpu);
     if (!gpu) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "no memory for a backend");
-    *gpu = (its_gpu){.base = {&ops, ctx}, .options = *options};
+    *gpu = (its_gpu){.base = {.ops = &ops, .ctx = ctx}, .options = *options};
     its_arena_init(&gpu->arena, ctx);
     if (options->unique_id) memcpy(gpu->unique_id, options->unique_id, sizeof gpu->unique_id);
     its_status status = its_gpu_load_driver(ctx, &gpu->cuda, &gpu->cuda_library);
