@@ -380,7 +380,7 @@ static void print_text(void *user, const char *text, size_t size) {
 static its_status open_pe(its_context *ctx, int fd, uint32_t number, its_backend **out) {
     its_sim_backend *sim = its_block_alloc(ctx, sizeof *sim);
     if (!sim) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
-    *sim = (its_sim_backend){.base = {&sim_ops, ctx}, .next_team = ITS_FIRST_FREE_TEAM};
+    *sim = (its_sim_backend){.base = {.ops = &sim_ops, .ctx = ctx}, .next_team = ITS_FIRST_FREE_TEAM};
     its_status status = its_pe_open(ctx, fd, number, &sim->pe);
     if (status != ITS_OK) {
         its_free(ctx, sim);
