@@ -40,6 +40,18 @@ def load(
     return Unit(_source(path, source, options, dialect, linking, _units.caller(1)))
 
 
+def prepare(*kernels: Any) -> None:
+    """
+    Loads kernels before any of them runs; each is what `kernel.warmup(..., grid=(1,))` returns. On a GPU loading may wait
+    for kernels that run: if one of those waits for what the new kernel will send, neither ever ends.
+    """
+    for kernel in kernels:
+        try:
+            kernel[(1, 1, 1)]
+        except TypeError:
+            raise Error(f"{kernel!r} is no compiled kernel; kernel.warmup(..., grid=(1,)) returns one") from None
+
+
 def dialect(
     name: str = "cuda",
     *,

@@ -61,6 +61,15 @@ static const char *arch_of_gpu(its_gpu *gpu, its_arena *arena) {
     return its_arena_printf(arena, "sm_%d%d%s", major, minor, major >= 9 ? "a" : "");
 }
 
+/* The driver loads a kernel when it is first asked for, and may wait for running ones then: better now than later. */
+static its_status load_functions(its_loaded *loaded) {
+    its_status status = ITS_OK;
+    its_function *function;
+    for (uint32_t i = 0; i < loaded->n_entries && status == ITS_OK; i++)
+        status = its_gpu_function(&loaded->gpu->base, loaded, loaded->entries[i].name, &function);
+    return status;
+}
+
 static its_status load_body(void *user) {
     load_job *job = user;
     its_gpu *gpu = job->gpu;
@@ -73,10 +82,10 @@ static its_status load_body(void *user) {
     status = its_gpu_limit_waits(gpu, job->loaded->handle);
     if (status != ITS_OK) return status;
     job->loaded->holds_nvshmem = its_gpu_holds_nvshmem(gpu, job->loaded->handle);
-    if (!job->loaded->holds_nvshmem) return ITS_OK;
+    if (!job->loaded->holds_nvshmem) return load_functions(job->loaded);
     status = its_gpu_make_known(gpu, job->loaded->handle);
     job->loaded->known_to_nvshmem = status == ITS_OK;
-    return status;
+    return status == ITS_OK ? load_functions(job->loaded) : status;
 }
 
 its_status its_gpu_load(its_backend *backend, its_module *module, its_loaded **loaded) {

@@ -73,6 +73,23 @@ def tuned(x, y, n, by, BLOCK: tl.constexpr):
     mixed(x, y, n, by, BLOCK)
 
 
+def test_kernels_are_loaded_ahead(simulator):
+    @triton.jit
+    def put(p, x):
+        tl.store(p, x)
+
+    p = intarsia.zeros(4, "int32")
+    compiled = put.warmup(p, 5, grid=(1,))
+    assert compiled.module is None
+    intarsia.prepare(compiled)
+    loaded = compiled.module
+    assert loaded is not None
+    assert put[(1,)](p, 5).module is loaded
+    assert p.numpy().tolist() == [5, 0, 0, 0]
+    with pytest.raises(intarsia.Error, match="is no compiled kernel"):
+        intarsia.prepare(put)
+
+
 def test_autotuning_takes_the_first_configuration(simulator):
     y = simulator.zeros(128)
     tuned[lambda meta: (128 // meta["BLOCK"],)](simulator.array(np.ones(128, np.float32)), y, 128, 2.0)
