@@ -42,14 +42,15 @@ def load(
 
 def prepare(*kernels: Any) -> None:
     """
-    Loads kernels before any of them runs; each is what `kernel.warmup(..., grid=(1,))` returns. On a GPU loading may wait
-    for kernels that run: if one of those waits for what the new kernel will send, neither ever ends.
+    Loads kernels before any of them runs; each is what `kernel.warmup(..., grid=(1,))` returns. On a GPU loading may
+    wait for kernels that run: if one of those waits for what the new kernel will send, neither ever ends.
     """
+    from triton.compiler import CompiledKernel
+
     for kernel in kernels:
-        try:
-            kernel[(1, 1, 1)]
-        except TypeError:
-            raise Error(f"{kernel!r} is no compiled kernel; kernel.warmup(..., grid=(1,)) returns one") from None
+        if not isinstance(kernel, CompiledKernel):
+            raise Error(f"{kernel!r} is no compiled kernel; kernel.warmup(..., grid=(1,)) returns one")
+        kernel[(1, 1, 1)]  # what Triton calls a launch loads, and launches when it is called in its turn
 
 
 def dialect(
