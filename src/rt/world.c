@@ -4,6 +4,8 @@
  * The structures below are those of NVSHMEM's public headers, version 1 of each, which every 3.x library takes; each
  * carries its own version and size.
  */
+#include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,53 @@ its_status its_cuda_unique_id(its_context *ctx, void *out) {
     return status;
 }
 
+/* -- is it the right one ------------------------------------------------------------------------------------------- */
+
+typedef struct other_library {
+    const char *mine; /* real path of the one that is to be loaded */
+    char found[PATH_MAX];
+} other_library;
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *user) {
+    other_library *other = user;
+    char path[PATH_MAX];
+    const char *name = strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (!name || strncmp(name, "/libnvshmem_host.so", 19) != 0 || !realpath(info->dlpi_name, path)) return 0;
+    if (strcmp(path, other->mine) == 0) return 0;
+    memcpy(other->found, path, sizeof path);
+    return 1;
+}
+
+/* Two host libraries in one process are two worlds, of which kernels know one. */
+static its_status check_only_one(its_gpu *gpu) {
+    char mine[PATH_MAX];
+    other_library other = {.mine = realpath(gpu->nvshmem_path, mine)};
+    if (!other.mine || !dl_iterate_phdr(look_at_object, &other)) return ITS_OK;
+    return its_fail(
+        gpu->base.ctx, ITS_ERR_INPUT, "set INTARSIA_NVSHMEM to the one that is loaded, or remove one of them",
+        "there are two NVSHMEM host libraries: '%s' is loaded already, and '%s' was to be used", other.found, mine);
+}
+
+/* Kernels are compiled with the headers beside the library; a wheel that was half replaced has another version there.
+ */
+static its_status check_headers(its_gpu *gpu) {
+    uint32_t headers[3] = {0};
+    int host[3] = {0};
+    its_context *quiet = its_context_new(NULL); /* kernels may well do without headers */
+    if (!quiet) return ITS_OK;
+    its_status found = its_asm_nvshmem_version(quiet, headers);
+    its_context_free(quiet);
+    gpu->nvshmem.nvshmemx_vendor_get_version_info(&host[0], &host[1], &host[2]);
+    bool same = true;
+    for (int i = 0; i < 3; i++) same &= (uint32_t)host[i] == headers[i];
+    if (found != ITS_OK || !headers[0] || same) return ITS_OK;
+    return its_fail(gpu->base.ctx, ITS_ERR_INPUT,
+                    "install one version: `pip install --force-reinstall nvidia-nvshmem-cu13`",
+                    "NVSHMEM's host library '%s' is version %d.%d.%d, but the headers beside it are %u.%u.%u",
+                    gpu->nvshmem_path, host[0], host[1], host[2], headers[0], headers[1], headers[2]);
+}
+
 /* -- beginning ----------------------------------------------------------------------------------------------------- */
 
 /* NVSHMEM may have been initialised by somebody else, such as a host file: then it must agree. */
@@ -128,6 +177,9 @@ its_status its_gpu_need_world(its_gpu *gpu) {
     its_status status = its_protect(gpu->base.ctx, load_body, &job);
     if (status != ITS_OK) return status;
     gpu->nvshmem_path = job.path;
+    status = check_only_one(gpu);
+    if (status == ITS_OK) status = check_headers(gpu);
+    if (status != ITS_OK) return status;
     if (gpu->nvshmem.nvshmemx_init_status() >= STATUS_IS_INITIALIZED) {
         gpu->world = ITS_WORLD_FOREIGN;
     } else {

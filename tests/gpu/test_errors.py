@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +34,32 @@ def test_no_nvshmem(pes):
     done = pes(2, "regions.py", "all", INTARSIA_NVSHMEM="none")
     assert done.returncode != 0
     assert "INTARSIA_NVSHMEM is set to 'none'" in done.stderr
+
+
+def nvshmem_home():
+    import importlib.util
+
+    found = importlib.util.find_spec("nvidia.nvshmem")
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def test_headers_of_another_version(pes, tmp_path):
+    home = nvshmem_home()
+    shutil.copytree(home / "include", tmp_path / "include")
+    (tmp_path / "lib").symlink_to(home / "lib")
+    version = tmp_path / "include" / "non_abi" / "nvshmem_version.h"
+    version.write_text(re.sub(r"(NVSHMEM_VENDOR_MINOR_VERSION\s+)\d+", r"\g<1>99", version.read_text()))
+    done = pes(2, "regions.py", "all", INTARSIA_NVSHMEM=str(tmp_path / "lib"), timeout=60)
+    assert done.returncode != 0
+    output = done.stdout + done.stderr
+    assert re.search(r"host library '\S+' is version \d+\.\d+\.\d+, but the headers beside it are \d+\.99\.\d+", output)
+
+
+def test_two_host_libraries(pes, tmp_path):
+    (tmp_path / "lib").mkdir()
+    shutil.copy(nvshmem_home() / "lib" / "libnvshmem_host.so.3", tmp_path / "lib")
+    done = pes(1, "misuse.py", "two_libraries", str(tmp_path / "lib" / "libnvshmem_host.so.3"), timeout=60)
+    assert f"there are two NVSHMEM host libraries: '{tmp_path}/lib/libnvshmem_host.so.3" in done.stdout
 
 
 def test_an_exception_ends_all(pes):

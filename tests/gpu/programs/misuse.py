@@ -14,6 +14,13 @@ def full_heap() -> None:
     intarsia.symmetric(3 << 28, "uint32")
 
 
+def two_libraries() -> None:
+    """Another package has loaded its own."""
+    ctypes.CDLL(sys.argv[2])
+    intarsia.init("cuda")
+    intarsia.symmetric(1)
+
+
 def another_rank() -> None:
     """NVSHMEM is up already, as one PE of one."""
     from intarsia import _gpu, _runtime
@@ -62,5 +69,4 @@ def main() -> int:
     return 0
 
 
-assert ctypes
 sys.exit(main())
