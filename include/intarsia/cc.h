@@ -79,6 +79,27 @@ ITS_API its_status its_unit_signature(its_context *ctx, const its_unit *unit, co
  */
 ITS_API const char *its_cc_builtin(const char *name);
 
+/*
+ * Checks that FlagCX's headers give the names and values that barriers are lowered with (src/link/barrier.def), by
+ * compiling them. `teams`: also those that the functions with a team take. ITS_ERR_INPUT with an error for each name
+ * that is missing or has another value.
+ */
+typedef struct its_flagcx_headers {
+    const char *const *files; /* paths */
+    uint32_t n_files;
+    const char *const *options; /* "-Idir" ... */
+    uint32_t n_options;
+    bool teams;
+} its_flagcx_headers;
+ITS_API its_status its_flagcx_check_headers(its_context *ctx, const its_flagcx_headers *headers, const char *arch);
+
+/*
+ * Which barrier provider a unit of FlagCX's device code is: "flagcx", the functions for the PEs of a node, or
+ * "flagcx_team", those that take a team, if `teams` asks for them or it has no others. ITS_ERR_INPUT if a function is
+ * missing or takes other arguments.
+ */
+ITS_API its_status its_flagcx_provider(its_context *ctx, const its_unit *unit, bool teams, const char **provider);
+
 /* -- dialects ------------------------------------------------------------------------------------------------------ */
 
 #define ITS_DIALECT_ABI 1

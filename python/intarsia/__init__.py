@@ -8,7 +8,7 @@ Intarsia inlays raw CUDA code into Triton kernels.
         intarsia.call(shift.put_right, [x])               # inlined into the kernel
 
 In kernels: `call`, `after`; `distributed_barrier`, `signal`, `signal_wait`, `comm_rank` and others on a `Comm`. Around
-them: `load`, `dialect`, `prepare`, `Comm`. Running: `init`, `my_pe`, `n_pes`, `barrier`,
+them: `load`, `dialect`, `prepare`, `Comm`, `flagcx`. Running: `init`, `my_pe`, `n_pes`, `barrier`,
 `synchronize`, `finalize`, `load_host`, `module`. Memory: `empty`, `zeros`, `array`, `symmetric`, `from_address`.
 """
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from ._comm import Comm
     from ._dtypes import bfloat16, float8_e4m3fn, float8_e5m2
+    from ._flagcx import flagcx
     from ._frontend import dialect, load, prepare
     from ._host import HostLibrary, load_host
     from ._language import Region, Unit, after, call
@@ -44,9 +45,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Array", "Comm", "Diagnostic", "Error", "HostLibrary", "Module", "Place", "Region", "Unit", "Warning", "after",
     "array", "barrier", "bfloat16", "call", "comm_local_rank", "comm_local_size", "comm_rank", "comm_size", "dialect",
-    "distributed_barrier", "empty", "finalize", "float8_e4m3fn", "float8_e5m2", "from_address", "init", "load",
-    "load_host", "module", "my_pe", "n_pes", "peer_ptr", "prepare", "signal", "signal_wait", "symmetric", "synchronize",
-    "zeros",
+    "distributed_barrier", "empty", "finalize", "flagcx", "float8_e4m3fn", "float8_e5m2", "from_address", "init",
+    "load", "load_host", "module", "my_pe", "n_pes", "peer_ptr", "prepare", "signal", "signal_wait", "symmetric",
+    "synchronize", "zeros",
 ]  # fmt: skip
 
 # What needs Triton or NumPy is imported when it is asked for: without them the rest works, and says what is missing.
@@ -58,6 +59,7 @@ _LAZY = {
     ),
     "_comm": ("Comm",),
     "_dtypes": ("bfloat16", "float8_e4m3fn", "float8_e5m2"),
+    "_flagcx": ("flagcx",),
     "_frontend": ("dialect", "load", "prepare"),
     "_host": ("HostLibrary", "load_host"),
     "_language": ("Region", "Unit", "after", "call"),

@@ -67,6 +67,11 @@ class Compiled:
         funcs = [unit.funcs[i] for i in range(unit.n_funcs)]
         self.functions = tuple(_lib.text_of(f.spelling) for f in funcs)
 
+    @property
+    def c_unit(self) -> ctypes._Pointer[_lib.Unit]:
+        """The its_unit, for functions of the library; it lives as long as this."""
+        return self._unit
+
     def find(self, name: str) -> str:
         """The PTX name of the function called or spelled `name`; if there is none, an Error lists those there are."""
         found = POINTER(_lib.UnitFunc)()

@@ -8,17 +8,16 @@
 
 /* -- the table ----------------------------------------------------------------------------------------------------- */
 
-typedef enum argument { NO_ARGUMENT, COMM, GROUP, INDEX, MULTIMEM, ORDER, TEAM, CONTEXT, SCOPE } argument;
+#define COMM ITS_BARGUMENT_COMM
+#define GROUP ITS_BARGUMENT_GROUP
+#define INDEX ITS_BARGUMENT_INDEX
+#define MULTIMEM ITS_BARGUMENT_MULTIMEM
+#define ORDER ITS_BARGUMENT_ORDER
+#define TEAM ITS_BARGUMENT_TEAM
+#define CONTEXT ITS_BARGUMENT_CONTEXT
+#define SCOPE ITS_BARGUMENT_SCOPE
 
-enum { MOST_ARGUMENTS = 8, N_KINDS = 3 };
-
-typedef struct provider {
-    const char *name;
-    const char *functions[N_KINDS]; /* by the value of the kind */
-    argument arguments[MOST_ARGUMENTS];
-} provider;
-
-static const provider providers[] = {
+static const its_barrier_provider providers[] = {
 #define ITS_BARRIER_PROVIDER(name, arrive, wait, sync, ...) {name, {arrive, wait, sync}, {__VA_ARGS__}},
 #include "link/barrier.def"
 };
@@ -31,6 +30,16 @@ static const its_barrier_choice choices[] = {
 
 const its_barrier_choice *its_barrier_choices(void) {
     return choices;
+}
+
+const its_barrier_provider *its_barrier_provider_named(const char *name) {
+    for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
+        if (strcmp(providers[i].name, name) == 0) return &providers[i];
+    return NULL;
+}
+
+const char *its_barrier_argument_type(its_barrier_argument argument, bool promoted) {
+    return argument == COMM ? ".b64" : argument == MULTIMEM && !promoted ? ".b8" : ".b32";
 }
 
 /* -- what front ends ask ------------------------------------------------------------------------------------------- */
@@ -121,25 +130,25 @@ static bool read(its_linker *linker, const its_insn *insn, barrier *out) {
     return true;
 }
 
-static const provider *find_provider(its_linker *linker, const its_insn *insn, const its_operand *operand) {
+static const its_barrier_provider *find_provider(its_linker *linker, const its_insn *insn, const its_operand *operand) {
+    const its_barrier_provider *found = its_barrier_provider_named(operand->name->text);
     const char *list = "";
-    for (size_t i = 0; i < sizeof providers / sizeof *providers; i++) {
-        if (strcmp(providers[i].name, operand->name->text) == 0) return &providers[i];
+    if (found) return found;
+    for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
         list = its_arena_printf(&linker->scratch, "%s%s'%s'", list, i ? ", " : "", providers[i].name);
-    }
     fail(linker, insn, its_arena_printf(&linker->scratch, "there are %s", list), "there is no barrier provider '%s'",
          operand->name->text);
     return NULL;
 }
 
-static bool takes(const provider *of, argument what) {
-    for (unsigned i = 0; i < MOST_ARGUMENTS; i++)
+static bool takes(const its_barrier_provider *of, its_barrier_argument what) {
+    for (unsigned i = 0; i < ITS_BARRIER_ARGUMENTS; i++)
         if (of->arguments[i] == what) return true;
     return false;
 }
 
 /* What a provider's functions have no argument for must not have been asked for. */
-static bool check_fit(its_linker *linker, const its_insn *insn, const provider *of, const barrier *op) {
+static bool check_fit(its_linker *linker, const its_insn *insn, const its_barrier_provider *of, const barrier *op) {
     if (op->multimem && !takes(of, MULTIMEM))
         fail(linker, insn, "leave multimem away", "the barrier provider '%s' does not use multicast memory", of->name);
     else if (op->team && !takes(of, TEAM))
@@ -154,7 +163,7 @@ static bool check_fit(its_linker *linker, const its_insn *insn, const provider *
 
 its_name its_lower_target(its_linker *linker, const its_insn *insn, const its_operand *operand) {
     barrier op;
-    const provider *of = find_provider(linker, insn, operand);
+    const its_barrier_provider *of = find_provider(linker, insn, operand);
     if (!of || !read(linker, insn, &op) || !check_fit(linker, insn, of, &op)) return NULL;
     return its_intern_text(linker->ctx, of->functions[op.kind->value]);
 }
@@ -165,16 +174,16 @@ static its_operand immediate(uint64_t bits, uint32_t pos) {
 
 bool its_lower_arguments(its_linker *linker, const its_insn *insn, its_call_parts *parts) {
     barrier op;
-    const provider *of = find_provider(linker, insn, parts->target);
+    const its_barrier_provider *of = find_provider(linker, insn, parts->target);
     if (!of || !read(linker, insn, &op)) return false;
     if (parts->n_args != 2) {
         fail(linker, insn, form, "a barrier takes a communicator and an index, not %u arguments", parts->n_args);
         return false;
     }
-    its_operand *args = ITS_NEW_ARRAY(its_module_arena(linker->out), its_operand, MOST_ARGUMENTS);
+    its_operand *args = ITS_NEW_ARRAY(its_module_arena(linker->out), its_operand, ITS_BARRIER_ARGUMENTS);
     uint32_t pos = parts->target->pos;
     uint16_t n = 0;
-    for (; n < MOST_ARGUMENTS && of->arguments[n] != NO_ARGUMENT; n++) {
+    for (; n < ITS_BARRIER_ARGUMENTS && of->arguments[n] != ITS_BARGUMENT_NONE; n++) {
         switch (of->arguments[n]) {
         case COMM:
             args[n] = parts->args[0];

@@ -17,6 +17,32 @@ typedef struct its_barrier_choice {
 
 const its_barrier_choice *its_barrier_choices(void);
 
+enum { ITS_BARRIER_ARGUMENTS = 8, ITS_BARRIER_KINDS = 3 };
+
+typedef enum its_barrier_argument {
+    ITS_BARGUMENT_NONE,
+    ITS_BARGUMENT_COMM,
+    ITS_BARGUMENT_GROUP,
+    ITS_BARGUMENT_INDEX,
+    ITS_BARGUMENT_MULTIMEM,
+    ITS_BARGUMENT_ORDER,
+    ITS_BARGUMENT_TEAM,
+    ITS_BARGUMENT_CONTEXT,
+    ITS_BARGUMENT_SCOPE
+} its_barrier_argument;
+
+typedef struct its_barrier_provider {
+    const char *name;
+    const char *functions[ITS_BARRIER_KINDS];              /* by the value of the kind */
+    its_barrier_argument arguments[ITS_BARRIER_ARGUMENTS]; /* up to the first NONE */
+} its_barrier_provider;
+
+/* NULL if there is none of that name. */
+const its_barrier_provider *its_barrier_provider_named(const char *name);
+/* The PTX type in which an argument is passed, ".b64"; `promoted`: LLVM passes nothing that is narrower than 32 bits.
+ */
+const char *its_barrier_argument_type(its_barrier_argument argument, bool promoted);
+
 /* Whether the instruction is an abstract operation, and no region call already. */
 bool its_lower_applies(its_linker *linker, const its_insn *insn);
 
