@@ -92,6 +92,8 @@ def test_a_plan_travels_as_numbers(ag_plan):
         ({"stages": 5}, "bytes of shared memory, a CTA has 232448"),
         ({"stages": 0}, "positive"),
         ({"part": 64}, "256 or 128 columns, not 64"),
+        ({"share": False}, "256 sums, there are registers for 128"),
+        ({"block": (64, 256, 64), "chunk_rows": 64}, "tiles of 64 rows don't do"),
     ],
 )
 def test_a_plan_that_cant_be_followed_says_why(ag_plan, change, says):
@@ -259,8 +261,10 @@ def compile_hopper(ag_plan: ModuleType, plan: Any, waits: bool) -> Any:
     hopper = importlib.import_module("ag_hopper")
     layout = gl.NVMMASharedLayout(128, 16, rank=2)
     rows, columns, depth = plan.block
-    blocks = {"own": (rows, depth), "gathered": (rows, depth), "b": (columns, depth), "c": (rows // 2, plan.part)}
-    constants = {"stamps": None, "N_CTAS": 132, "WAITS": waits, "STAGES": plan.stages, "REGISTERS": 240}
+    blocks = {"own": (rows, depth), "gathered": (rows, depth), "b": (columns, depth)}
+    blocks["c"] = (rows // 2 if plan.share else rows, plan.part)
+    constants = {"stamps": None, "N_CTAS": 132, "WAITS": waits, "STAGES": plan.stages, "SHARE": plan.share}
+    constants["REGISTERS"] = 240
     wide = {"signals": "*i64", "epoch": "i64"}
     names = hopper.hopper_gemm.arg_names
     signature = {name: "constexpr" if name in constants else wide.get(name, "i32") for name in names}
@@ -272,12 +276,14 @@ def compile_hopper(ag_plan: ModuleType, plan: Any, waits: bool) -> Any:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("tile", range(3))
+@pytest.mark.parametrize("tile", range(6))
 def test_the_wait_is_inlined_and_costs_the_tensor_cores_nothing(ag_plan, tile, waits):
     from intarsia import _gpu_asm
 
-    block, stages, part = ag_plan.TILES[tile]
-    plan = dataclasses.replace(ag_plan.HOPPER, block=block, stages=stages, part=part)
+    assert len(ag_plan.TILES) == 6
+    block, stages, part, share = ag_plan.TILES[tile]
+    plan = dataclasses.replace(ag_plan.HOPPER, block=block, stages=stages, part=part, share=share)
+    assert plan.fault(ag_plan.Problem(4096, 1024, 8192, 8)) is None
     kernel = compile_hopper(ag_plan, plan, waits)
     ptx = kernel.asm["ptx"]
     assert ptx.count("ld.acquire.sys.global") == int(waits)
@@ -286,8 +292,8 @@ def test_the_wait_is_inlined_and_costs_the_tensor_cores_nothing(ag_plan, tile, w
         behind = ptx[ptx.index("ld.acquire.sys.global") :]
         assert behind.index("fence.proxy.async.global") < behind.index("cp.async.bulk.tensor")
         assert kernel.metadata.intarsia["report"]["calls_left"] == []
-    columns = block[1]
-    assert ptx.count(f"wgmma.mma_async.sync.aligned.m64n{columns}k16") == 2 * 4 * block[0] // 128
+    per_block = 4 * block[0] // 64  # four times 16 of k
+    assert ptx.count(f"wgmma.mma_async.sync.aligned.m64n{block[1]}k16") == per_block * (1 if share else 2)
     _code, said = _gpu_asm.assemble("kernel.ptx", ptx, "sm_90a")
     entry = next(f for f in said["functions"] if f["entry"])
     assert said["advice"] == [], "neither serialised nor without its registers"
