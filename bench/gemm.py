@@ -65,8 +65,7 @@ def pairs(one: Call, other: Call, seconds: float) -> tuple[float, float]:
 
 def name_of(plan: ag_plan.Plan) -> str:
     rows, columns, depth = plan.block
-    way = "shared" if plan.share else "in turn"
-    return f"{rows}x{columns}x{depth} {way}, stages {plan.stages}, group {plan.group}"
+    return f"{rows}x{columns}x{depth}, {plan.stages} stages, group {plan.group}"
 
 
 def measure(shape: Shape, world: int, seconds: float, plans: list[ag_plan.Plan]) -> dict[str, Any]:
@@ -98,7 +97,7 @@ def measure(shape: Shape, world: int, seconds: float, plans: list[ag_plan.Plan])
             raise SystemExit(f"{shape}, {name}: wrong by {error}")
         cublas_ms, ms = pairs(cublas, call, seconds)
         of_name[name], tried[name] = plan, {"cublas_ms": cublas_ms, "ms": ms, "over_cublas": cublas_ms / ms}
-    best = max(tried, key=lambda name: tried[name]["over_cublas"])
+    best = min(tried, key=lambda name: tried[name]["ms"])
     row = {"m": m, "n": n, "k": k, "world": world, "best": best, "tried": tried, "waits": None}
     if world > 1:
         chunked = dataclasses.replace(of_name[best], chunk_rows=min(1024, m))

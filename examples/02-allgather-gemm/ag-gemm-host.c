@@ -60,7 +60,7 @@ void *ag_lane(int lane) {
     return ag.lanes[lane];
 }
 
-/* -- signals from a stream ----------------------------------------------------------------------------------------- */
+/* -- signals and streams ------------------------------------------------------------------------------------------- */
 
 #ifdef INTARSIA_SIMULATOR
 static int set_signal(uint64_t *signal, uint64_t *at_peer, uint64_t epoch, int peer, cudaStream_t lane) {
@@ -68,24 +68,38 @@ static int set_signal(uint64_t *signal, uint64_t *at_peer, uint64_t epoch, int p
     nvshmemx_signal_op_on_stream(signal, epoch, NVSHMEM_SIGNAL_SET, peer, lane);
     return 0;
 }
+
+static int wait_signal(uint64_t *signal, uint64_t epoch, cudaStream_t stream) {
+    nvshmemx_signal_wait_until_on_stream(signal, NVSHMEM_CMP_GE, epoch, stream);
+    return 0;
+}
 #else
 /*
- * The stream writes the signal into the peer's memory. No kernel is launched for it: a kernel would wait for a
- * multiprocessor, and a persistent GEMM that waits for this very signal gives none away.
+ * The stream itself writes a signal into the peer's memory, or waits for one. No kernel is launched for it: a kernel
+ * would wait for a multiprocessor, and a persistent GEMM that waits for this very signal gives none away.
  */
+typedef int (*stream_operation)(cudaStream_t, unsigned long long address, uint64_t value, unsigned flags);
+
+static stream_operation driver_function(const char *name) {
+    enum cudaDriverEntryPointQueryResult found;
+    stream_operation function = NULL;
+    if (cudaGetDriverEntryPointByVersion(name, (void **)&function, 12000, cudaEnableDefault, &found) != cudaSuccess)
+        return NULL;
+    return found == cudaDriverEntryPointSuccess ? function : NULL;
+}
+
 static int set_signal(uint64_t *signal, uint64_t *at_peer, uint64_t epoch, int peer, cudaStream_t lane) {
-    static int (*write_value)(cudaStream_t, unsigned long long, uint64_t, unsigned);
+    static stream_operation write_value;
     (void)signal, (void)peer;
-    if (write_value == NULL) {
-        enum cudaDriverEntryPointQueryResult found;
-        void *function = NULL;
-        if (cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &function, 12000, cudaEnableDefault, &found) !=
-                cudaSuccess ||
-            found != cudaDriverEntryPointSuccess)
-            return -1;
-        *(void **)&write_value = function;
-    }
-    return write_value(lane, (uintptr_t)at_peer, epoch, 0) == 0 ? 0 : -1;
+    if (write_value == NULL) write_value = driver_function("cuStreamWriteValue64");
+    return write_value && write_value(lane, (uintptr_t)at_peer, epoch, 0) == 0 ? 0 : -1;
+}
+
+static int wait_signal(uint64_t *signal, uint64_t epoch, cudaStream_t stream) {
+    static stream_operation wait_value;
+    enum { UNTIL_AT_LEAST = 0 };
+    if (wait_value == NULL) wait_value = driver_function("cuStreamWaitValue64");
+    return wait_value && wait_value(stream, (uintptr_t)signal, epoch, UNTIL_AT_LEAST) == 0 ? 0 : -1;
 }
 #endif
 
@@ -153,8 +167,7 @@ int ag_wait_all(const char *shard, uint64_t epoch, int n_chunks, cudaStream_t st
         return -1;
     for (int pe = 0; pe < n; pe++)
         for (int chunk = 0; pe != me && chunk < n_chunks; chunk++)
-            nvshmemx_signal_wait_until_on_stream(ag.signals + (size_t)pe * (size_t)ag.most_chunks + chunk,
-                                                 NVSHMEM_CMP_GE, epoch, stream);
+            if (wait_signal(ag.signals + (size_t)pe * (size_t)ag.most_chunks + chunk, epoch, stream)) return -1;
     return 0;
 }
 

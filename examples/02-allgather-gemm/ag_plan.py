@@ -77,32 +77,23 @@ class Plan:
     push_ctas: int  # multiprocessors that are left to pushing; the product does without them
     block: tuple[int, int, int]  # rows, columns and depth of a tile
     stages: int
-    part: int  # columns of C that go through shared memory at once
     group: int  # rows of tiles that are walked down together
-    share: bool = True  # two warpgroups share a tile, or else have every second tile each
 
     def numbers(self) -> list[int]:
         """For telling it to other PEs."""
         names = [KERNELS.index(self.kernel), int(self.overlap), PUSHES.index(self.push)]
-        tile = [*self.block, self.stages, self.part, self.group, int(self.share)]
-        return [*names, self.chunk_rows, self.lanes, self.push_ctas, *tile]
+        return [*names, self.chunk_rows, self.lanes, self.push_ctas, *self.block, self.stages, self.group]
 
     @staticmethod
     def of(numbers: Sequence[int]) -> Plan:
         kernel, overlap, push, chunk_rows, lanes, push_ctas, rows, columns, depth, *rest = numbers
         names = (KERNELS[kernel], bool(overlap), PUSHES[push])
-        *rest, share = rest
-        return Plan(*names, chunk_rows, lanes, push_ctas, (rows, columns, depth), *rest, bool(share))
-
-    @property
-    def accumulators(self) -> int:
-        """Sums that a thread keeps: a tile's, spread over one or two warpgroups."""
-        return self.block[0] * self.block[1] // (256 if self.share else 128)
+        return Plan(*names, chunk_rows, lanes, push_ctas, (rows, columns, depth), *rest)
 
     def fault(self, problem: Problem) -> str | None:
         """Why it can't be followed for this problem, or None."""
         rows, columns, depth = self.block
-        if min(self.numbers()[3:5] + self.numbers()[6:-1]) < 1 or self.push_ctas < 0:
+        if min(self.numbers()[3:5] + self.numbers()[6:]) < 1 or self.push_ctas < 0:
             return "every number in it must be positive"
         if self.kernel not in KERNELS or self.push not in PUSHES:
             return f"its kernel is one of {KERNELS}, its push one of {PUSHES}"
@@ -111,16 +102,11 @@ class Plan:
         if self.push == "sm" and not self.push_ctas:
             return "nobody pushes: push_ctas is 0"
         if self.kernel == "hopper":
-            if rows % 64 or (self.share and rows % 128):
-                return f"a warpgroup multiplies 64 rows at once: tiles of {rows} rows don't do"
             if problem.m % rows or problem.k % 8 or problem.n % 8 or problem.element != 2:
                 return f"TMA wants 2-byte elements, m in whole tiles of {rows}, k and n in multiples of 8"
-            if self.part not in (columns, columns // 2):
-                return f"C goes through shared memory in {columns} or {columns // 2} columns, not {self.part}"
-            if self.accumulators > 128:
-                return f"a thread would keep {self.accumulators} sums, there are registers for 128"
-            parts = (1 if self.share else 2) * rows * self.part
-            bytes_used = 2 * (self.stages * (rows + columns) * depth + parts) + 16 * self.stages + 16
+            if rows % 128 or rows * columns > 128 * 256:
+                return f"two warpgroups can't multiply {rows} x {columns}: 128 rows, or more, and at most 32768 sums"
+            bytes_used = 2 * (self.stages * (rows + columns) * depth + rows * columns) + 16 * self.stages
             if bytes_used > SHARED_BYTES:
                 return f"it needs {bytes_used} bytes of shared memory, a CTA has {SHARED_BYTES}"
         return None
@@ -130,14 +116,11 @@ def hopper_fits(problem: Problem) -> bool:
     return HOPPER.fault(problem) is None
 
 
-SIMPLE = Plan("simple", True, "engine", 64, 1, 0, (32, 32, 32), 3, 32, 8)
-HOPPER = Plan("hopper", True, "engine", 1024, 2, 0, (128, 256, 64), 3, 256, 8)
+SIMPLE = Plan("simple", True, "engine", 64, 1, 0, (32, 32, 32), 3, 8)
+HOPPER = Plan("hopper", True, "engine", 1024, 2, 0, (128, 256, 64), 3, 8)
 
-# Tiles of the Hopper kernel (bench/RESULTS.md): block, stages, columns of C at once, whether warpgroups share a tile.
-TILES = (
-    ((128, 256, 64), 3, 256, True), ((128, 128, 64), 5, 128, False), ((128, 128, 64), 5, 128, True),
-    ((64, 256, 64), 4, 256, False), ((256, 128, 64), 4, 64, True), ((128, 64, 64), 6, 64, True),
-)  # fmt: skip
+# Tiles of the Hopper kernel and their stages, best first on an H200 (bench/RESULTS.md); the last for small problems.
+TILES = (((128, 256, 64), 3), ((128, 128, 64), 5), ((128, 64, 64), 6))
 
 
 def model() -> ModuleType:
@@ -224,12 +207,11 @@ def tile_variants(plan: Plan) -> Iterable[Plan]:
     """The same with other tiles; chunks stay at least as large as they are."""
     if plan.kernel != "hopper":
         return
-    for block, stages, part, share in TILES:
+    for block, stages in TILES:
         for group in (8, 16):
             rows = -(-plan.chunk_rows // block[0]) * block[0]
-            yield dataclasses.replace(
-                plan, block=block, stages=stages, part=part, group=group, share=share, chunk_rows=rows
-            )
+            yield dataclasses.replace(plan, block=block, stages=stages, group=group, chunk_rows=rows)
+
 
 
 # -- keeping plans ---------------------------------------------------------------------------------------------------

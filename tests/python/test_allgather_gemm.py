@@ -91,9 +91,8 @@ def test_a_plan_travels_as_numbers(ag_plan):
         ({"push": "sm"}, "push_ctas is 0"),
         ({"stages": 5}, "bytes of shared memory, a CTA has 232448"),
         ({"stages": 0}, "positive"),
-        ({"part": 64}, "256 or 128 columns, not 64"),
-        ({"share": False}, "256 sums, there are registers for 128"),
-        ({"block": (64, 256, 64), "chunk_rows": 64}, "tiles of 64 rows don't do"),
+        ({"block": (64, 256, 64), "chunk_rows": 64}, "can't multiply 64 x 256"),
+        ({"block": (256, 256, 64)}, "can't multiply 256 x 256"),
     ],
 )
 def test_a_plan_that_cant_be_followed_says_why(ag_plan, change, says):
@@ -255,20 +254,17 @@ def test_a_plan_that_cant_be_followed_ends_the_run(launch, options, says):
 def compile_hopper(ag_plan: ModuleType, plan: Any, waits: bool) -> Any:
     import triton
     from triton.backends.compiler import GPUTarget
-    from triton.experimental.gluon import language as gl
     from triton.experimental.gluon._runtime import GluonASTSource
 
     hopper = importlib.import_module("ag_hopper")
-    layout = gl.NVMMASharedLayout(128, 16, rank=2)
     rows, columns, depth = plan.block
-    blocks = {"own": (rows, depth), "gathered": (rows, depth), "b": (columns, depth)}
-    blocks["c"] = (rows // 2 if plan.share else rows, plan.part)
-    constants = {"stamps": None, "N_CTAS": 132, "WAITS": waits, "STAGES": plan.stages, "SHARE": plan.share}
-    constants["REGISTERS"] = 240
+    blocks = {"own": (rows, depth), "gathered": (rows, depth), "b": (columns, depth), "c": (rows // 2, columns // 2)}
+    constants = {"stamps": None, "N_CTAS": 132, "WAITS": waits, "STAGES": plan.stages, "REGISTERS": 240}
     wide = {"signals": "*i64", "epoch": "i64"}
     names = hopper.hopper_gemm.arg_names
     signature = {name: "constexpr" if name in constants else wide.get(name, "i32") for name in names}
-    signature |= {name: f"tensordesc<fp16[{h}, {w}],{layout!r}>" for name, (h, w) in blocks.items()}
+    for name, (height, width) in blocks.items():
+        signature[name] = f"tensordesc<fp16[{height}, {width}],{hopper.shared_layout(width)!r}>"
     constexprs = {(names.index(name),): value for name, value in constants.items()}
     attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in ("signals", "m", "n", "k")}
     source = GluonASTSource(hopper.hopper_gemm, signature, constexprs, attrs)
@@ -276,13 +272,13 @@ def compile_hopper(ag_plan: ModuleType, plan: Any, waits: bool) -> Any:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("tile", range(6))
+@pytest.mark.parametrize("tile", range(3))
 def test_the_wait_is_inlined_and_costs_the_tensor_cores_nothing(ag_plan, tile, waits):
     from intarsia import _gpu_asm
 
-    assert len(ag_plan.TILES) == 6
-    block, stages, part, share = ag_plan.TILES[tile]
-    plan = dataclasses.replace(ag_plan.HOPPER, block=block, stages=stages, part=part, share=share)
+    assert len(ag_plan.TILES) == 3
+    block, stages = ag_plan.TILES[tile]
+    plan = dataclasses.replace(ag_plan.HOPPER, block=block, stages=stages)
     assert plan.fault(ag_plan.Problem(4096, 1024, 8192, 8)) is None
     kernel = compile_hopper(ag_plan, plan, waits)
     ptx = kernel.asm["ptx"]
@@ -292,8 +288,8 @@ def test_the_wait_is_inlined_and_costs_the_tensor_cores_nothing(ag_plan, tile, w
         behind = ptx[ptx.index("ld.acquire.sys.global") :]
         assert behind.index("fence.proxy.async.global") < behind.index("cp.async.bulk.tensor")
         assert kernel.metadata.intarsia["report"]["calls_left"] == []
-    per_block = 4 * block[0] // 64  # four times 16 of k
-    assert ptx.count(f"wgmma.mma_async.sync.aligned.m64n{block[1]}k16") == per_block * (1 if share else 2)
+    columns = block[1]
+    assert ptx.count(f"wgmma.mma_async.sync.aligned.m64n{columns}k16") == 2 * 4 * block[0] // 128
     _code, said = _gpu_asm.assemble("kernel.ptx", ptx, "sm_90a")
     entry = next(f for f in said["functions"] if f["entry"])
     assert said["advice"] == [], "neither serialised nor without its registers"
