@@ -40,6 +40,15 @@ def check_gemm(output: str, n: int) -> str:
     return f"{n} parts of the product are NumPy's, largest difference {max(got.values()):g}"
 
 
+def check_barriers(output: str, n: int) -> str:
+    """Every PE has compared both its all-reduces and its rounds of the pipeline with NumPy's."""
+    line = r"^\[pe (\d+)\] .*: \d+ (all-reduces|rounds of the pipeline).*: equal to NumPy's, largest difference 0$"
+    got = sorted((what, int(pe)) for pe, what in re.findall(line, output, re.M))
+    if got != [(what, pe) for what in ("all-reduces", "rounds of the pipeline") for pe in range(n)]:
+        raise CheckError(f"expected two comparisons by each of {n} PEs, got {got}")
+    return f"all-reduces and pipeline are NumPy's on {n} PEs, largest difference 0"
+
+
 @dataclass
 class Case:
     n: int
@@ -53,11 +62,13 @@ class Case:
 
 SHIFT = "01-simple-shift/simple-shift.py"
 GEMM = "02-allgather-gemm/ag-gemm.py"
+BARRIER = "03-device-barrier/device-barrier.py"
 CASES = [
     Case(2, SHIFT, check_shift),
     Case(4, SHIFT, check_shift),
     Case(2, GEMM, check_gemm, ("--case", "check")),
     Case(4, GEMM, check_gemm, ("--case", "check")),
+    Case(4, BARRIER, check_barriers, ("--case", "check")),
 ]
 
 

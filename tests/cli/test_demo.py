@@ -33,6 +33,17 @@ def test_the_gemm(demo):
             demo.check_gemm(bad, 3)
 
 
+def test_the_barriers(demo):
+    kinds = ("3 all-reduces of 2 * 7", "3 rounds of the pipeline")
+    good = "".join(f"[pe {pe}] PE {pe} of 2: {kind}: equal to NumPy's, largest difference 0\n"
+                   for kind in kinds for pe in range(2))
+    assert "2 PEs" in demo.check_barriers(good, 2)
+    for bad in (good.replace("equal to", "NOT equal to"), good.replace("difference 0", "difference 1"),
+                good.replace("[pe 1]", "[pe 0]"), good.replace(kinds[1], kinds[0]), ""):
+        with pytest.raises(demo.CheckError):
+            demo.check_barriers(bad, 2)
+
+
 @pytest.mark.parametrize(("body", "good", "says"), [
     ("print('[pe 0] received 0')", True, "received 0"),
     ("print('[pe 0] received 1')", False, "expected {0: 0}, got {0: 1}"),
