@@ -24,9 +24,9 @@ def ring_all_reduce(comm, x, inbox, n, BLOCK: tl.constexpr):
     """
     x becomes the sum over all PEs. It has a segment of n elements for each PE; a program does BLOCK of each.
 
-    In each step a program gives its right neighbour a part and takes one from the left: first sums, each longer by one,
-    then finished segments. The inbox has two halves that are used in turn, so that one barrier in each step is enough: a
-    half is written again two steps later, behind a barrier at which the reader has arrived after reading.
+    In each step a program gives its right neighbour a part and takes one from the left: first sums, each longer by
+    one, then finished segments. The inbox has two halves that are used in turn, so that one barrier in each step is
+    enough: a half is written again two steps later, behind a barrier at which the reader has arrived after reading.
     """
     me, n_pes = intarsia.comm_rank(comm), intarsia.comm_size(comm)
     right_inbox = intarsia.peer_ptr(comm, inbox, (me + 1) % n_pes)

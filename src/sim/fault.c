@@ -259,10 +259,11 @@ void its_sim_report_at(its_context *ctx, const its_sim_program *program, const i
     its_diag_also_inlined(ctx, &where->node);
 }
 
-/* Our own device library is known by the names that it is compiled under. */
+/* Device files and tile kernels. Our own device code is known by the names that it is compiled under. */
 static bool is_user_file(const char *path) {
     size_t size = strlen(path);
-    return size > 3 && strcmp(path + size - 3, ".cu") == 0 && strncmp(path, "sim/", 4) != 0;
+    bool source = size > 3 && (strcmp(path + size - 3, ".cu") == 0 || strcmp(path + size - 3, ".py") == 0);
+    return source && strncmp(path, "sim/", 4) != 0 && strncmp(path, "intarsia/", 9) != 0;
 }
 
 uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path) {

@@ -48,8 +48,7 @@ struct its_sim_fault {
  */
 /* Adds an error at an operation: its PTX line, its source line, and what that was inlined into. */
 void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message);
-/* Line and file of the innermost CUDA source of .loc number `loc` that a user has; else of the innermost; 0 if unknown.
- */
+/* Line and file of the innermost source of .loc number `loc` that is a user's; else of the innermost; 0 if unknown. */
 uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path);
 
 its_sim_verdict its_sim_fault_at(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_fault_kind kind,
