@@ -37,6 +37,9 @@ ITS_API its_status its_sim_world_new(its_context *ctx, const its_sim_options *op
  */
 ITS_API its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe);
 
+/* For launchers: whether its PEs have found that none of them can go on. Each of them says what it waits for. */
+ITS_API bool its_sim_world_stuck(int fd);
+
 /*
  * Opens PE `pe` of the world behind `fd`; `options` are the world's and not looked at. With fd -1 a private world of
  * one PE is made from `options` (may be NULL). The backend is the caller's: its `close` frees it. Errors are those of
@@ -44,6 +47,12 @@ ITS_API its_status its_sim_world_ended(its_context *ctx, int fd, uint32_t pe);
  */
 ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its_sim_options *options,
                                 its_backend **backend);
+
+/*
+ * Tells how many threads of this process may call the backend or use its memory, those in its waiting calls included.
+ * Only when all of them wait can a deadlock be called one. 0, which it is in the beginning: all threads of the process.
+ */
+ITS_API its_status its_sim_host_threads(its_backend *backend, uint32_t threads);
 
 /*
  * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world

@@ -52,6 +52,7 @@ class HostFunction:
         if backend.name == "cuda":
             return self._function(*(_argument(a, i) for i, a in enumerate(args)))
         backend = _attach()
+        backend.announce()
         result = self._function(*(_argument(a, i) for i, a in enumerate(args)))
         backend.check(_names().its_simhost_check())
         backend.context.tell_warnings()

@@ -235,6 +235,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "its_barrier_refusal": (c_char_p, [c_int, c_char_p]),
     "its_cache_query": (c_int, [c_void_p, POINTER(CacheInfo)]),
     "its_sim_open": (c_int, [c_void_p, c_int, c_uint32, POINTER(SimOptions), POINTER(POINTER(BackendHead))]),
+    "its_sim_host_threads": (c_int, [POINTER(BackendHead), c_uint32]),
     "its_sim_open_env": (c_int, [c_void_p, POINTER(POINTER(BackendHead))]),
     "its_sim_nvshmem_library": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
 }

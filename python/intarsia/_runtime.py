@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from ctypes import POINTER, byref, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
@@ -23,6 +24,7 @@ class Backend:
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         self._fault: Error | None = None
+        self._threads = 0
         self._ops = handle.contents.ops.contents
         self._ctx = _lib.Context(handle.contents.ctx)
         self.name = _lib.text_of(self._ops.name)
@@ -35,7 +37,17 @@ class Backend:
     def _call(self, operation: str, *args: Any) -> None:
         if self._handle is None:
             raise Error("the backend was closed by intarsia.finalize()")
+        self.announce()
         self.check(getattr(self._ops, operation)(self._handle, *args))
+
+    def announce(self) -> None:
+        """
+        Before a call that may wait: how many threads there are that could do something for others meanwhile. A thread
+        that begins later is begun by one of them.
+        """
+        if self.name == "sim" and (count := threading.active_count()) != self._threads:
+            self._threads = count
+            _lib.lib().its_sim_host_threads(self._handle, count)
 
     def check(self, status: int) -> None:
         """After a fault every call fails; the first error, which says what happened, may have gone unseen."""

@@ -12,7 +12,7 @@
 #include "cli/python.h"
 #include "intarsia/sim.h"
 
-enum { MOST_PES = 64, GRACE_S = 5, TIMED_OUT = 124 };
+enum { MOST_PES = 64, GRACE_S = 5, TELL_MS = 2000, TIMED_OUT = 124 };
 
 typedef struct run_args {
     bool sim, no_prefix;
@@ -126,6 +126,12 @@ static void enter_world(uint32_t pe, void *user) {
     setenv("PYTHONUNBUFFERED", "1", 0); /* lines appear when they are printed, also through our pipe */
 }
 
+/* In a deadlock every PE says what it waits for. */
+static uint32_t linger(void *user) {
+    const world *w = user;
+    return w->sim && its_sim_world_stuck(w->fd) ? TELL_MS : 0;
+}
+
 /* sm_80 -> 8, 0; sm_90a -> 9, 0; sm_120 -> 12, 0 */
 static bool parse_arch(const char *arch, its_sim_options *sim) {
     char *end;
@@ -219,6 +225,7 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
                    .grace_ms = 1000 * (args->grace.given ? (uint32_t)args->grace.value : GRACE_S),
                    .limit_ms = args->timeout.value * 1000,
                    .enter = enter_world,
+                   .linger = linger,
                    .user = &w};
     cli_outcome outcome;
     status = cli_launch(app, &job, &outcome);

@@ -33,7 +33,7 @@ typedef struct launcher {
     sigset_t old_mask; /* for the PEs */
     cli_sink out, err;
     struct pollfd *polls;
-    uint64_t kill_at, stop_at; /* milliseconds of the monotonic clock; 0: not set */
+    uint64_t kill_at, stop_at, ask_at; /* milliseconds of the monotonic clock; 0: not set */
     bool killed;
 } launcher;
 
@@ -56,6 +56,11 @@ static void stop_pes(launcher *l, int number) {
     if (!l->kill_at) l->kill_at = now_ms() + l->job->grace_ms;
 }
 
+static void stop_others(launcher *l) {
+    l->outcome->stopped = true;
+    stop_pes(l, SIGTERM);
+}
+
 static void pe_ended(launcher *l, uint32_t i, int status) {
     pid_t pid = l->pes[i].pid;
     l->pes[i].pid = 0;
@@ -66,8 +71,11 @@ static void pe_ended(launcher *l, uint32_t i, int status) {
     l->outcome->pe = i;
     l->outcome->wait_status = status;
     if (l->running == 0 || l->kill_at) return;
-    l->outcome->stopped = true;
-    stop_pes(l, SIGTERM);
+    uint32_t linger = l->job->linger ? l->job->linger(l->job->user) : 0;
+    if (linger)
+        l->ask_at = now_ms() + linger;
+    else
+        stop_others(l);
 }
 
 static void reap(launcher *l) {
@@ -244,14 +252,22 @@ static int turn(launcher *l, int timeout) {
     return ready;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b) {
+    return a && (!b || a < b) ? a : b;
+}
+
 static int until(uint64_t a, uint64_t b) {
-    uint64_t first = a && (!b || a < b) ? a : b, now = now_ms();
+    uint64_t first = earlier(a, b), now = now_ms();
     if (!first) return -1;
     return first <= now ? 0 : (int)(first - now < 60000 ? first - now : 60000);
 }
 
 static void check_clock(launcher *l) {
     uint64_t now = now_ms();
+    if (l->ask_at && now >= l->ask_at) {
+        l->ask_at = 0;
+        stop_others(l);
+    }
     if (l->stop_at && now >= l->stop_at) {
         l->stop_at = 0;
         l->outcome->timed_out = true;
@@ -273,7 +289,7 @@ static void run_pes(launcher *l) {
     if (l->job->limit_ms) l->stop_at = now_ms() + l->job->limit_ms;
     reap(l); /* one may have ended before the signals were waited for */
     while (l->running > 0) {
-        turn(l, until(l->killed ? 0 : l->kill_at, l->stop_at));
+        turn(l, until(earlier(l->killed ? 0 : l->kill_at, l->ask_at), l->stop_at));
         check_clock(l);
         check_reader(l);
     }

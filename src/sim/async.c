@@ -158,10 +158,10 @@ static void settle(its_sim_mbarrier *barrier) {
     barrier->pending = barrier->expected;
 }
 
-/* Bulk copies that complete on the barrier are done now: somebody looks at it. */
-static void finish_bulks(its_sim_mbarriers *all, its_sim_mbarrier *barrier) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < all->n_bulks; i++) {
+/* Bulk copies that complete on the barrier are done now: somebody looks at it. True if there were any. */
+static bool finish_bulks(its_sim_mbarriers *all, its_sim_mbarrier *barrier) {
+    uint32_t kept = 0, count = all->n_bulks;
+    for (uint32_t i = 0; i < count; i++) {
         its_sim_bulk *bulk = &all->bulks[i];
         if (bulk->barrier == barrier->address) {
             memcpy(bulk->to, bulk->from, bulk->size);
@@ -172,6 +172,7 @@ static void finish_bulks(its_sim_mbarriers *all, its_sim_mbarrier *barrier) {
         }
     }
     all->n_bulks = kept;
+    return kept != count;
 }
 
 static its_sim_verdict init(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint32_t address, uint32_t count,
@@ -232,11 +233,11 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
         if (x->warp->copies) finish_copies(x->warp->copies, 1u << lane, -1);
         return op->mode == ITS_MBARRIER_ARRIVE_COPIES ? arrive(x, op, lane, barrier, 1) : ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST:
-        finish_bulks(all, barrier);
+        x->frag->wrote |= finish_bulks(all, barrier);
         its_sim_set_pred(x->regs, op->dst, barrier->phase != value ? ~0u : 0, 1u << lane);
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST_PARITY:
-        finish_bulks(all, barrier);
+        x->frag->wrote |= finish_bulks(all, barrier);
         its_sim_set_pred(x->regs, op->dst, (barrier->phase & 1) != (value & 1) ? ~0u : 0, 1u << lane);
         return ITS_SIM_NEXT;
     default:
@@ -263,6 +264,7 @@ its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint
     if (!mbarriers_of(x)) return no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     bool tests = op->mode == ITS_MBARRIER_TEST || op->mode == ITS_MBARRIER_TEST_PARITY;
+    if (x->frag->spin.looks) its_sim_spin_note(x, op, mask);
     if (!its_sim_access_check(x, op, mask, 8, !tests, &access)) return ITS_SIM_STOP;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);

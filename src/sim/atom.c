@@ -177,6 +177,7 @@ its_sim_verdict its_sim_act_ATOM(its_sim_exec *x, const its_sim_op *op, uint32_t
     its_sim_access access;
     its_sim_access_addresses(x, op, &access);
     if (!its_sim_access_check(x, op, mask, (uint32_t)op->size * op->vec, true, &access)) return ITS_SIM_STOP;
+    if (x->frag->spin.looks) its_sim_spin_note(x, op, mask);
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         char *pointer = access.pointer[lane];

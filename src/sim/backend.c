@@ -438,6 +438,13 @@ static its_status read_number(its_context *ctx, const char *name, uint64_t most,
     return ITS_OK;
 }
 
+its_status its_sim_host_threads(its_backend *backend, uint32_t threads) {
+    its_sim_backend *sim;
+    its_status status = its_sim_backend_of(backend, &sim);
+    if (status == ITS_OK) its_hosts_set_threads(&sim->pe.world->hosts, threads);
+    return status;
+}
+
 its_status its_sim_open_env(its_context *ctx, its_backend **backend) {
     *backend = NULL;
     if (!getenv("INTARSIA_SIM_FD")) return its_sim_open(ctx, -1, 0, NULL, backend);

@@ -203,7 +203,7 @@ static bool is_member(uint32_t pe, its_team team) {
  */
 its_status its_sim_team_new(its_sim_backend *sim, its_team members, int32_t *team) {
     its_context *ctx = sim->base.ctx;
-    const its_world *world = sim->pe.world;
+    its_world *world = sim->pe.world;
     *team = -1;
     if (!members.size || !members.stride ||
         members.start + (uint64_t)(members.size - 1) * members.stride >= world->control->n_pes)

@@ -3,6 +3,7 @@
 #define ITS_SIM_BACKEND_PARTS_H
 
 #include "sim/backend.h"
+#include "sim/stuck.h"
 
 struct its_function {
     its_function *next;

@@ -97,8 +97,10 @@ static void arrive(its_sim_exec *x, const its_sim_op *op, uint32_t group, uint32
     its_sim_barrier *barrier = &x->cta->barriers[id];
     if (!barrier->in_use) *barrier = (its_sim_barrier){.in_use = true, .all = ITS_FULL, .first = op};
     if (count) barrier->expected = count;
+    barrier->watch = x->grid->watch;
     barrier->waiting[x->warp->index] |= group;
     if (op->mode < ITS_BARRIER_POPC) return;
+    x->frag->wrote = true; /* its result depends on others */
     uint32_t yes = (its_sim_pred(x->regs, op->c) ^ (op->imm ? ITS_FULL : 0)) & group;
     barrier->popc += (uint32_t)__builtin_popcount(yes);
     if (yes) barrier->any = ITS_FULL;

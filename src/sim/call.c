@@ -327,6 +327,7 @@ static void leave(its_sim_exec *x, its_sim_frag *frag, const its_sim_func *calle
     frag->base = to.base;
     frag->local = to.local;
     frag->depth--;
+    its_sim_spin_leave(x, frag);
 }
 
 its_sim_verdict its_sim_act_RETURN(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {

@@ -107,6 +107,7 @@ static its_sim_verdict release(its_sim_exec *x, uint32_t member, bool one_place)
             frag->pc++;
         }
         frag->state = ITS_SIM_READY;
+        if (member & ~frag->spin.mask) frag->wrote = true; /* it may learn something from lanes of other fragments */
     }
     its_sim_frag_join(warp);
     return ITS_SIM_AGAIN;

@@ -36,21 +36,41 @@ enum { /* its_sim_frag.state */
        ITS_SIM_ASLEEP      /* until `wake` */
 };
 
+/*
+ * Whether a fragment goes round in circles; see spin.c. Its state at some back edge is kept and compared with that at
+ * later ones.
+ */
+typedef struct its_sim_spin {
+    const its_sim_op *loop;        /* where the kept state was, NULL: none is kept */
+    const its_sim_op *first, *end; /* the loop's operations, to notice that it was left */
+    uint32_t mask, depth, base;    /* whose state it was */
+    uint64_t hash, probe;          /* of its registers and stacks, and of a few of them */
+    bool wide;                     /* all registers count, not only those that the loop may change */
+    bool looks;                    /* stores compare with what was there */
+    bool spins;                    /* it came back to the kept state, and memory was not changed */
+    bool outer;                    /* the next back edge of a call no deeper than `depth` is to be looked at */
+    uint32_t since, window;        /* back edges since then, and how many are compared */
+    const its_sim_op *last;        /* target of the last back edge, and how often in a row */
+    uint32_t streak;
+    uint32_t skip;            /* back edges to that target that need no look */
+    uint32_t rounds, period;  /* back edges since the last look, and after how many comes the next one */
+    uint64_t mark, length;    /* frag->ran when it was last there; operations of a round */
+    uint64_t began, proven;   /* grid->watch when this round began, and when the last whole round began */
+    const its_sim_op *polled; /* for reports: what it most likely waits for, and where that was read */
+    uint64_t polled_at;
+} its_sim_spin;
+
 typedef struct its_sim_frag {
     const its_sim_op *pc;
     uint32_t mask;
     uint32_t depth, base, local;
     uint8_t state, barrier;
-    bool spins;      /* goes round a loop that changes nothing: came back with the same registers */
-    bool wrote;      /* changed memory since it was last seen at a back edge */
+    bool wrote;      /* changed memory, or read what may change by itself, since it was last seen at a back edge */
     uint32_t member; /* AT_SYNC */
     uint32_t turn;   /* how often it gave way to others: the lowest runs first */
     uint64_t wake;   /* nanoseconds */
-    /* The loop it may be spinning in: where, how often, what the registers were. */
-    const its_sim_op *loop, *loop_end; /* first operation, and the last branch back to it */
-    uint32_t loop_depth;               /* of the call that it is in */
-    uint32_t loop_count;
-    uint64_t loop_hash;
+    uint64_t ran;    /* operations */
+    its_sim_spin spin;
 } its_sim_frag;
 
 /* Where the lanes that made a call return to. */
@@ -84,6 +104,7 @@ typedef struct its_sim_barrier {
     bool in_use;
     uint32_t expected;           /* threads; 0: all of the CTA */
     uint32_t arrived;            /* threads, with a given count */
+    uint64_t watch;              /* grid->watch when somebody last arrived */
     uint32_t popc, any, all;     /* bar.red so far */
     const its_sim_op *first;     /* who began this phase, for reports */
     uint32_t waiting[ITS_LANES]; /* per warp: lanes that have arrived (also without waiting) */
@@ -120,6 +141,7 @@ struct its_sim_grid {
     its_sim_cta *slots;
     uint64_t instructions;
     uint64_t quiet; /* slices in a row in which nothing changed */
+    uint64_t watch; /* see its_sim_grid_watch */
     bool faulted, done;
     its_sim_fault fault;
 };
@@ -133,7 +155,7 @@ struct its_sim_exec {
     its_sim_warp *warp;
     its_sim_frag *frag;
     char *regs;     /* frame of the running fragment */
-    bool progress;  /* something other than going round a loop was done in this slice */
+    bool progress;  /* something other than going round the same way was done in this slice; once set it stays so */
     uint64_t count; /* operations in this slice */
     _Alignas(64) char scratch[ITS_LANES * 16];
 };
@@ -169,12 +191,27 @@ void its_sim_frag_yield(its_sim_warp *warp, its_sim_frag *frag);
 const its_sim_op *its_sim_frag_meet(const its_sim_warp *warp, const its_sim_frag *frag);
 /* Ends lanes: takes them out of the running fragment and of everything that counts live threads. */
 void its_sim_frag_exit(its_sim_exec *x, uint32_t mask);
+
+/* -- going round in circles (spin.c) ------------------------------------------------------------------------------- */
+
 /*
- * Called at a branch that is taken backwards. True if the fragment has come round a loop in which neither its registers
- * nor memory changed. A branch back inside of the loop that is looked at is passed over: it may be one of several ways
- * round, such as those of a switch.
+ * Called at a branch that is taken backwards, `ran` operations after frag->ran was last set. True if the fragment is
+ * where it was before, with the same registers, and memory was not changed since. Sets x->progress unless it was known
+ * to go round this way.
  */
-bool its_sim_frag_spins(its_sim_exec *x, const its_sim_op *branch);
+bool its_sim_spin_look(its_sim_exec *x, const its_sim_op *branch, uint64_t ran);
+/* Forgets the state that was kept. */
+void its_sim_spin_forget(its_sim_frag *frag);
+/* Called when a call is left: a state of a deeper call says nothing about this one. */
+void its_sim_spin_leave(its_sim_exec *x, its_sim_frag *frag);
+/* Called with what an operation reads while spin->looks, for reports. */
+void its_sim_spin_note(its_sim_exec *x, const its_sim_op *op, uint32_t mask);
+/* Joins what is known of `b`, which is at the same place, into `a`; a->mask has the lanes of both. */
+void its_sim_spin_join(its_sim_frag *a, const its_sim_frag *b);
+/* A fragment that came back to its state before, and has not run for longer than a round since. */
+bool its_sim_spin_holds(const its_sim_frag *frag);
+/* Whether it can't get on unless somebody else changes memory; see its_sim_grid_stuck. */
+bool its_sim_frag_stuck(const its_sim_cta *cta, const its_sim_frag *frag);
 
 /* -- calls (call.c) ------------------------------------------------------------------------------------------------ */
 

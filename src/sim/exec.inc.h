@@ -160,6 +160,13 @@ static inline void run_alu(its_sim_exec *x, const its_sim_op *op, char *regs, ui
     }
 }
 
+/* Nearly every branch back of a loop that computes needs no look at whether it comes back to the same state. */
+static inline bool needs_look(its_sim_frag *frag, const its_sim_op *target) {
+    if (frag->spin.skip == 0 || frag->spin.last != target) return true;
+    frag->spin.skip--;
+    return false;
+}
+
 /* Runs x->frag until it waits, splits, meets another fragment, spins, faults, or has run `limit` operations. */
 static ending run_fragment(its_sim_exec *x, uint64_t limit) {
     its_sim_warp *warp = x->warp;
@@ -187,12 +194,13 @@ static ending run_fragment(its_sim_exec *x, uint64_t limit) {
             its_sim_verdict verdict = op->act(x, op, mask);
             if (verdict != ITS_SIM_NEXT) {
                 x->count += n;
+                frag->ran += n;
                 return verdict == ITS_SIM_STOP ? ENDED_FAULT : ENDED_CHANGED;
             }
             op++;
         } else if (mask == active) {
             const its_sim_op *target = op->target;
-            bool spins = target <= op && its_sim_frag_spins(x, op);
+            bool spins = target <= op && needs_look(frag, target) && its_sim_spin_look(x, op, n);
             frag->pc = op = target;
             if (spins) {
                 end = ENDED_SPINS;
@@ -211,6 +219,7 @@ static ending run_fragment(its_sim_exec *x, uint64_t limit) {
         }
     }
     frag->pc = op;
+    frag->ran += n;
     x->count += n;
     return end;
 }
@@ -233,18 +242,15 @@ static bool run_slice(its_sim_exec *x, its_sim_warp *warp, uint64_t budget) {
         }
         uint64_t limit = budget - x->count, before = x->count;
         if (warp->n_frags > 1 && limit > ITS_SHARE) limit = ITS_SHARE;
-        if (frag->spins && limit < ITS_ROUND) limit = ITS_ROUND;
-        bool spun = frag->spins;
-        const uint32_t frags = warp->n_frags, live = warp->live;
+        if (frag->spin.spins && limit < ITS_ROUND) limit = ITS_ROUND;
+        const bool spun = frag->spin.spins;
+        const uint32_t live = warp->live;
         ending end = run_fragment(x, limit);
         if (end == ENDED_FAULT) return false;
         warp->ran += x->count - before;
-        /* A call in a loop ends a run of the fragment too; the loop is still the same one. */
-        const bool within = frag->depth > frag->loop_depth ||
-                            (frag->depth == frag->loop_depth && frag->pc >= frag->loop && frag->pc <= frag->loop_end);
-        bool same = spun && frag->spins && !frag->wrote && within && frags == warp->n_frags && live == warp->live;
-        if (spun && !within) frag->spins = false; /* it has left the loop */
-        if (end == ENDED_SPINS ? !spun : !same) x->progress = true;
+        const bool same = spun && !frag->wrote && live == warp->live && its_sim_spin_holds(frag);
+        if (end != ENDED_SPINS && !same) x->progress = true;
+        if (end != ENDED_SPINS && spun && !same) its_sim_spin_forget(frag);
         if (end == ENDED_MET) its_sim_frag_join(warp);
         if (end != ENDED_SPINS) continue;
         tried |= frag->mask;

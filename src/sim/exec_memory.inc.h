@@ -233,6 +233,7 @@ static its_sim_verdict act_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t 
     const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
     char *block = block_of(x, op, mask, bytes, false);
+    if (x->frag->spin.looks) its_sim_spin_note(x, op, mask);
     if (block && op->vec == 1 && op->size == op->reg_size) {
         if (op->dst != UINT32_MAX) copy_block(x->regs + op->dst, block, op->size);
         return ITS_SIM_NEXT;
@@ -307,24 +308,36 @@ static uint64_t fingerprint(char *const *pointer, uint32_t mask, uint32_t bytes)
     return hash;
 }
 
-/* Arguments of a call in a loop are stored anew each time: that changes nothing if they are what they were. */
-static its_sim_verdict store_local(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+/* Whether an access went to the stacks of the warp's threads. */
+static bool is_local(const its_sim_exec *x, uint32_t mask, char *const *pointer) {
+    const uintptr_t begin = (uintptr_t)x->warp->local, size = (uintptr_t)x->grid->local_size * ITS_LANES;
+    for (uint32_t left = mask; left; left &= left - 1)
+        if ((uintptr_t)pointer[__builtin_ctz(left)] - begin >= size) return false;
+    return true;
+}
+
+/*
+ * What a thread hands to its CTA in each round of a loop changes nothing if it is what was there before. A thread's
+ * stack is part of its state, as its registers are.
+ */
+static its_sim_verdict store_and_compare(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
     if (!locate(x, op, mask, bytes, true, &access)) return ITS_SIM_STOP;
+    if (op->flags & ITS_SIM_RELEASE) __atomic_thread_fence(__ATOMIC_RELEASE);
     uint64_t before = fingerprint(access.pointer, mask, bytes);
     for (unsigned k = 0; k < op->vec; k++)
         store_element(op, access.pointer, k * op->size, x->regs + element_register(x, op, k, op->b), mask);
-    if (before != fingerprint(access.pointer, mask, bytes)) x->frag->wrote = true;
+    if (before != fingerprint(access.pointer, mask, bytes) && !is_local(x, mask, access.pointer)) x->frag->wrote = true;
     return ITS_SIM_NEXT;
 }
 
 static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    if (op->space == ITS_SPACE_LOCAL) return store_local(x, op, mask);
+    if (x->frag->spin.looks) return store_and_compare(x, op, mask);
     const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
     char *block = block_of(x, op, mask, bytes, true);
-    x->frag->wrote = true;
+    x->frag->wrote |= op->space != ITS_SPACE_LOCAL;
     if (block && op->vec == 1 && op->size == op->reg_size) {
         copy_block(block, x->regs + op->b, op->size);
         return ITS_SIM_NEXT;

@@ -86,6 +86,7 @@ its_sim_verdict its_sim_act_CLOCK(its_sim_exec *x, const its_sim_op *op, uint32_
     bool global = op->mode == ITS_SIM_SREG_GLOBALTIMER || op->mode == ITS_SIM_SREG_GLOBALTIMER_LO ||
                   op->mode == ITS_SIM_SREG_GLOBALTIMER_HI;
     uint64_t time = nanoseconds(global ? CLOCK_REALTIME : CLOCK_MONOTONIC);
+    x->frag->wrote = true; /* the next time may be another: no loop that looks at the clock is stuck */
     if (op->mode == ITS_SIM_SREG_CLOCK_HI || op->mode == ITS_SIM_SREG_GLOBALTIMER_HI) time >>= 32;
     for (uint32_t lane = 0; lane < ITS_LANES; lane++) {
         if (!((mask >> lane) & 1)) continue;

@@ -182,6 +182,7 @@ its_status its_sim_grid_new(its_context *ctx, const its_sim_entry *entry, const 
     its_sim_grid *grid = zalloc(ctx, sizeof(*grid));
     if (!grid) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory for a launch of '%s'", entry->name);
     grid->ctx = ctx;
+    grid->watch = 1;
     grid->program = entry->program;
     grid->func = &entry->program->funcs[entry->func];
     set_sizes(grid, entry, launch);
@@ -243,8 +244,8 @@ static its_sim_warp *next_warp(its_sim_cta *cta) {
     }
 }
 
-/* One slice of each of the CTA's warps. False after a fault. */
-static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta) {
+/* One slice of each of the CTA's warps. `*moved`: something was done. False after a fault. */
+static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta, bool *moved) {
     const its_sim_isa *isa = grid->program->isa;
     for (uint32_t turns = cta->live_warps; turns > 0 && cta->live_warps > 0; turns--) {
         bool good = isa->slice(x, next_warp(cta), SLICE);
@@ -252,8 +253,10 @@ static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta) {
         cta->ran += x->count;
         if (!good) return false;
         grid->quiet = x->progress ? 0 : grid->quiet + 1;
+        *moved |= x->progress;
     }
     if (cta->live_warps == 0) {
+        *moved = true;
         cta->running = false;
         grid->done_ctas++;
         grid->quiet = 0;
@@ -274,14 +277,15 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
     x.program = grid->program;
     x.memory = grid->program->machine->memory;
     uint64_t end = grid->instructions + budget;
+    bool moved = false;
     while (grid->done_ctas < grid->n_ctas) {
         its_sim_cta *cta = &grid->slots[grid->next_slot];
         grid->next_slot = (grid->next_slot + 1) % grid->n_open;
         if (!cta->running && !start_cta(grid, cta)) continue;
-        if (!run_cta(&x, grid, cta)) return ITS_SIM_FAULT;
+        if (!run_cta(&x, grid, cta, &moved)) return ITS_SIM_FAULT;
         if (grid->quiet && grid->quiet >= live_warps(grid) + grid->n_warps) {
             grid->quiet = 0;
-            if (!admit(grid)) return ITS_SIM_BLOCKED;
+            if (!admit(grid)) return moved ? ITS_SIM_RAN : ITS_SIM_BLOCKED;
         }
         if (cta->running && cta->ran >= LONG_RUN) {
             cta->ran = 0;
@@ -290,6 +294,22 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
         if (grid->instructions >= end && grid->done_ctas < grid->n_ctas) return ITS_SIM_RAN;
     }
     return ITS_SIM_DONE;
+}
+
+void its_sim_grid_watch(its_sim_grid *grid) {
+    grid->watch++;
+}
+
+bool its_sim_grid_stuck(const its_sim_grid *grid) {
+    for (uint32_t s = 0; s < grid->n_open; s++) {
+        const its_sim_cta *cta = &grid->slots[s];
+        for (uint32_t w = 0; cta->running && w < grid->n_warps; w++) {
+            const its_sim_warp *warp = &cta->warps[w];
+            for (uint32_t f = 0; warp->live && f < warp->n_frags; f++)
+                if (!its_sim_frag_stuck(cta, &warp->frags[f])) return false;
+        }
+    }
+    return true;
 }
 
 uint64_t its_sim_grid_instructions(const its_sim_grid *grid) {

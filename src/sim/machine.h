@@ -106,12 +106,19 @@ void its_sim_grid_free(its_sim_grid *grid);
 typedef enum its_sim_progress {
     ITS_SIM_DONE,    /* every thread has ended */
     ITS_SIM_RAN,     /* something was done, more is left */
-    ITS_SIM_BLOCKED, /* every warp waits, or goes round a loop that reads what it read before: only others can help */
+    ITS_SIM_BLOCKED, /* nothing was done: every warp waits, or goes round a loop that reads what it read before */
     ITS_SIM_FAULT    /* see its_sim_grid_fault; no further step is taken */
 } its_sim_progress;
 
 /* Runs about `budget` warp-instructions, CTAs and warps in turn. After DONE or FAULT it returns the same again. */
 its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget);
+/*
+ * Proof that a grid waits for others. After `watch`, and any number of steps that all ended BLOCKED, `stuck` is true if
+ * every thread waits for other threads or has since gone round a whole loop and come back to the same state: if memory
+ * stays as it was, it will do so for ever. False may just mean that more steps are needed, or that it can't be told.
+ */
+void its_sim_grid_watch(its_sim_grid *grid);
+bool its_sim_grid_stuck(const its_sim_grid *grid);
 /* Warp-instructions executed so far. */
 uint64_t its_sim_grid_instructions(const its_sim_grid *grid);
 /* The fault that stopped the grid, or NULL. Owned by the grid. */

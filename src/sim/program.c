@@ -8,6 +8,7 @@
 
 #include "ptx/module.h"
 #include "sim/builtin.h"
+#include "sim/loops.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
@@ -149,6 +150,7 @@ static its_status body(void *user) {
     if (status != ITS_OK) return status;
     its_sim_program_decode(program, j->module);
     its_sim_program_bind(program);
+    its_sim_program_find_loops(program);
     its_sim_program_measure(program);
     return ITS_OK;
 }

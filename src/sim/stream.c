@@ -35,7 +35,7 @@ void its_device_unlock(its_device *device) {
 
 /* -- queues -------------------------------------------------------------------------------------------------------- */
 
-static its_stream_queue *find_stream(its_device *device, uint64_t id) {
+static its_stream_queue *find_stream(const its_device *device, uint64_t id) {
     for (size_t i = 0; i < device->n_streams; i++)
         if (device->streams[i].id == id && !device->streams[i].dying) return &device->streams[i];
     return NULL;
@@ -116,6 +116,14 @@ static void free_parts(its_device *device) {
     its_free(device->ctx, device);
 }
 
+/* For a thread of the host that is about to wait for other PEs. */
+static void wake(void *user) {
+    its_device *device = user;
+    its_device_lock(device);
+    pthread_cond_signal(&device->work);
+    its_device_unlock(device);
+}
+
 its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
     *out = NULL;
     its_device *device = its_block_alloc(ctx, sizeof *device);
@@ -132,7 +140,10 @@ its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
     }
     device->streams[device->n_streams++] = (its_stream_queue){.id = 0, .blocking = true};
     int error = pthread_create(&device->thread, NULL, its_device_run, device);
-    if (error) {
+    if (!error) {
+        pe->world->hosts.wake = wake;
+        pe->world->hosts.user = device;
+    } else {
         free_parts(device);
         return its_fail(ctx, ITS_ERR_NOMEM, NULL, "the device's thread can't be started: %s", strerror(error));
     }
@@ -142,6 +153,7 @@ its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
 
 void its_device_finish(its_device *device) {
     if (device->quit) return;
+    device->pe->world->hosts.wake = NULL;
     its_device_lock(device);
     device->quit = true;
     pthread_cond_broadcast(&device->work);
@@ -305,17 +317,38 @@ its_status its_device_enqueue(its_device *device, uint64_t id, const its_work *w
     return leave(device, append(device, s, work));
 }
 
-/* requires: the lock. ensures: the stream's work up to `number` is done, or the device has stopped. */
-static void wait_number(its_device *device, uint64_t id, uint64_t number) {
+/* What a thread of the host waits for. */
+typedef struct device_wait {
+    its_device *device;
+    uint64_t id, number; /* a stream or event, and how far it must be */
+    bool (*done)(const struct device_wait *wait);
+} device_wait;
+
+static bool wait_over(const void *user) {
+    const device_wait *wait = user;
+    return wait->device->stopped || wait->done(wait);
+}
+
+/* requires: the lock. ensures: what is waited for is done, or the device has stopped. */
+static void wait_until_done(device_wait wait) {
+    its_device *device = wait.device;
+    its_hosts *hosts = &device->pe->world->hosts;
     its_activity *activity = &its_world_me(device->pe->world)->host;
-    its_activity_set(activity, ITS_ACTIVITY_STREAM, id, number);
-    while (!device->stopped) {
-        const its_stream_queue *s = find_stream(device, id);
-        if (!s || s->done >= number) break;
+    if (wait_over(&wait)) return;
+    its_host_wait entry = {.over = wait_over, .user = &wait};
+    its_activity_set(activity, ITS_ACTIVITY_STREAM, wait.id, wait.number);
+    its_hosts_enter(hosts, &entry);
+    while (!wait_over(&wait)) {
         pthread_cond_signal(&device->turn);
         pthread_cond_wait(&device->progress, &device->mutex);
     }
+    its_hosts_leave(hosts, &entry);
     its_activity_set(activity, ITS_ACTIVITY_IDLE, 0, 0);
+}
+
+static bool stream_done(const device_wait *wait) {
+    const its_stream_queue *s = find_stream(wait->device, wait->id);
+    return !s || s->done >= wait->number;
 }
 
 static uint64_t last_number(const its_stream_queue *s) {
@@ -326,24 +359,21 @@ its_status its_device_wait_stream(its_device *device, uint64_t id) {
     its_device_lock(device);
     const its_stream_queue *s = find_stream(device, id);
     if (!s) return leave(device, no_stream(device, id));
-    wait_number(device, id, last_number(s));
+    wait_until_done((device_wait){device, id, last_number(s), stream_done});
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
 
+static bool streams_done(const device_wait *wait) {
+    const its_device *device = wait->device;
+    for (size_t i = 0; i < device->n_streams; i++)
+        if (device->streams[i].first && device->streams[i].first->number <= wait->number) return false;
+    return true;
+}
+
 its_status its_device_wait(its_device *device) {
     its_device_lock(device);
-    uint64_t number = device->next_number - 1;
-    for (;;) {
-        const its_stream_queue *busy = NULL;
-        for (size_t i = 0; i < device->n_streams && !busy; i++)
-            if (device->streams[i].first && device->streams[i].first->number <= number) busy = &device->streams[i];
-        if (!busy || device->stopped) break;
-        its_activity_set(&its_world_me(device->pe->world)->host, ITS_ACTIVITY_STREAM, busy->id, number);
-        pthread_cond_signal(&device->turn);
-        pthread_cond_wait(&device->progress, &device->mutex);
-    }
-    its_activity_set(&its_world_me(device->pe->world)->host, ITS_ACTIVITY_IDLE, 0, 0);
+    wait_until_done((device_wait){device, 0, device->next_number - 1, streams_done});
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
@@ -407,15 +437,16 @@ its_status its_device_event_done(its_device *device, its_event id, bool *done) {
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
 
+static bool event_done(const device_wait *wait) {
+    const its_event_state *e = its_device_find_event(wait->device, wait->id);
+    return !e || e->reached >= wait->number;
+}
+
 its_status its_device_event_synchronize(its_device *device, its_event id) {
     its_device_lock(device);
     const its_event_state *e = its_device_find_event(device, id);
     if (!e) return leave(device, no_event(device, id));
-    uint64_t version = e->recorded;
-    while (!device->stopped && (e = its_device_find_event(device, id)) && e->reached < version) {
-        pthread_cond_signal(&device->turn);
-        pthread_cond_wait(&device->progress, &device->mutex);
-    }
+    wait_until_done((device_wait){device, id, e->recorded, event_done});
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }

@@ -4,7 +4,6 @@
 #include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
 #include "sim/stream_parts.h"
-#include "sim/waiting.h"
 
 /* Warp-instructions per slice: some 0.1 ms, so that the host thread and other streams need not wait long. */
 static const uint64_t slice = 20000;
@@ -13,7 +12,8 @@ static const uint64_t slice = 20000;
  * if some of it gets on, it may not need the other one at all.
  */
 static const uint64_t grace_waiting = 250 * 1000 * 1000u, grace_running = 2000 * 1000 * 1000u;
-static const uint64_t longest_nap = 1000 * 1000u; /* ns, between two looks at what others may have done */
+/* ns, between two looks at what others may have done, and at whether they can do anything */
+static const uint64_t longest_nap = 1000 * 1000u, longest_idle_nap = 20 * 1000 * 1000u;
 
 /* -- stopping ------------------------------------------------------------------------------------------------------ */
 
@@ -274,17 +274,44 @@ static void stop_by_deadlock(its_device *device) {
     pthread_cond_broadcast(&device->progress);
 }
 
-/* Requires that all work was looked at, in vain. Stops if nobody can ever go on. */
-static void mind_deadlock(its_device *device) {
-    const its_world *world = device->pe->world;
-    if (its_world_left_alone(world) >= 0) return; /* mind_others has the better words */
+/* What has begun and waits is looked at anew from here on. */
+static void watch(its_device *device, uint64_t epoch) {
+    device->epoch = epoch;
     for (size_t i = 0; i < device->n_streams; i++) {
         const its_work *work = device->streams[i].first;
-        if (work && work->kind == ITS_WORK_KERNEL && its_sim_grid_sleeps(work->kernel.grid)) return;
+        if (work && work->kind == ITS_WORK_KERNEL) its_sim_grid_watch(work->kernel.grid);
     }
-    atomic_fetch_add(&its_world_me(world)->device.polls, 1);
-    if (!its_world_is_stuck(world) && its_world_stuck(world, &device->stuck)) its_world_say_stuck(world);
-    if (its_world_is_stuck(world)) stop_by_deadlock(device);
+}
+
+/* Requires that nothing was done since the last call of watch. */
+static bool kernels_stuck(const its_device *device) {
+    for (size_t i = 0; i < device->n_streams; i++) {
+        const its_work *work = device->streams[i].first;
+        if (work && work->kind == ITS_WORK_KERNEL && work->begun && !its_sim_grid_stuck(work->kernel.grid))
+            return false;
+    }
+    return true;
+}
+
+/* Requires that all work was looked at, in vain. Stops if nobody can ever go on: see stuck.h. */
+static void mind_deadlock(its_device *device, bool any_work) {
+    its_world *world = device->pe->world;
+    uint64_t changes, epoch;
+    if (any_work && its_world_is_stuck(world)) {
+        stop_by_deadlock(device);
+        return;
+    }
+    if (its_world_left_alone(world) >= 0) return; /* mind_others has the better words */
+    its_hosts_wait(&world->hosts, &changes);
+    if (device->moved || changes != device->host_changes) its_world_raise(world);
+    device->moved = false;
+    device->host_changes = changes;
+    epoch = its_world_epoch(world);
+    if (epoch != device->epoch)
+        watch(device, epoch);
+    else if (kernels_stuck(device) && its_hosts_blocked(&world->hosts, 1) && its_world_blocked(world, epoch))
+        its_world_say_stuck(world);
+    if (any_work && its_world_is_stuck(world)) stop_by_deadlock(device);
 }
 
 /* Stops when another PE has failed, or nobody is left who could help, and the time of grace is over. */
@@ -303,12 +330,13 @@ static void mind_others(its_device *device, uint64_t grace) {
  * Everything waits for other PEs. They leave their mark in memory without a word, so this one looks again and again,
  * first soon, then once in a millisecond.
  */
-static void nap(its_device *device, uint64_t *length) {
+static void nap(its_device *device, bool any_work, uint64_t *length) {
     if (*length == 0) show_waiting(device);
-    mind_others(device, grace_waiting);
-    if (!device->stopped) mind_deadlock(device);
+    mind_deadlock(device, any_work);
+    if (any_work && !device->stopped) mind_others(device, grace_waiting);
     *length = *length ? *length * 2 : 20000;
-    if (*length > longest_nap) *length = longest_nap;
+    uint64_t longest = any_work ? longest_nap : longest_idle_nap;
+    if (*length > longest) *length = longest;
     if (!device->stopped) its_device_timed_wait(device, &device->work, *length);
 }
 
@@ -323,15 +351,17 @@ static void sleep_until_work(its_device *device) {
 void *its_device_run(void *user) {
     its_device *device = user;
     uint64_t length = 0;
+    uint64_t changes;
     bool any_work;
     pthread_mutex_lock(&device->mutex);
     while (!device->quit) {
         if (step_all(device, &any_work)) {
+            device->moved = true;
             if (length) its_activity_set(&its_world_me(device->pe->world)->device, ITS_ACTIVITY_RUNNING, 0, 0);
             length = 0;
             mind_others(device, grace_running);
-        } else if (any_work) {
-            nap(device, &length);
+        } else if (any_work || (!device->stopped && its_hosts_wait(&device->pe->world->hosts, &changes))) {
+            nap(device, any_work, &length);
         } else {
             sleep_until_work(device);
             length = 0;

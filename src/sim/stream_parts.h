@@ -40,7 +40,9 @@ struct its_device {
     its_work *fault;         /* the kernel; keeps its grid */
     int failed_pe;           /* or -1 */
     bool deadlocked;         /* no PE can go on; what waited is still queued */
-    its_stuck stuck;         /* what was seen when that was last looked at */
+    bool moved;              /* something was done since the epoch was last raised */
+    uint64_t host_changes;   /* of world->hosts when it was last raised */
+    uint64_t epoch;          /* what is looked at since */
     its_context *complaints; /* what the device thread has to say, in a context of its own */
     its_work *finished;      /* grids to be freed by the host thread */
     uint64_t last_look;      /* at the other PEs */

@@ -1,49 +1,28 @@
-/* Deadlocks: see stuck.h. */
+/* Epochs, and what the host's threads do: see stuck.h. */
 #include "sim/stuck.h"
 
-#include <time.h>
+#include <dirent.h>
+#include <unistd.h>
 
-enum { LOOKS = 20 };
-static const uint64_t patience = 3000 * 1000 * 1000ull; /* ns */
+/* -- epochs -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+uint64_t its_world_epoch(const its_world *world) {
+    return atomic_load(&world->control->epoch);
 }
 
-/* The device has work and none of it gets on. */
-static bool device_waits(const its_world_pe *pe) {
-    uint32_t kind = atomic_load(&pe->device.kind);
-    return kind == ITS_ACTIVITY_KERNEL || kind == ITS_ACTIVITY_BARRIER || kind == ITS_ACTIVITY_SIGNAL;
+void its_world_raise(const its_world *world) {
+    atomic_fetch_add(&world->control->epoch, 1);
 }
 
-/* Nothing that this PE does by itself can help anybody. */
-static bool waits(const its_world_pe *pe) {
-    if (atomic_load(&pe->state) == ITS_PE_FINISHED) return true;
-    if (atomic_load(&pe->state) != ITS_PE_RUNNING) return false;
-    uint32_t host = atomic_load(&pe->host.kind);
-    if (host == ITS_ACTIVITY_STREAM) return device_waits(pe); /* with an idle device it is about to go on */
-    if (host != ITS_ACTIVITY_COLLECTIVE && host != ITS_ACTIVITY_BARRIER) return false;
-    return device_waits(pe) || atomic_load(&pe->device.kind) == ITS_ACTIVITY_IDLE;
-}
-
-bool its_world_stuck(const its_world *world, its_stuck *seen) {
-    const its_world_control *control = world->control;
-    its_stuck now = {.waiting = true, .since = now_ns()};
-    bool polled = true;
+bool its_world_blocked(const its_world *world, uint64_t epoch) {
+    its_world_control *control = world->control;
+    atomic_store(&its_world_me(world)->blocked, epoch);
     for (uint32_t i = 0; i < control->n_pes; i++) {
         const its_world_pe *pe = &control->pes[i];
-        now.waiting &= waits(pe);
-        now.progress += atomic_load(&pe->host.progress) + atomic_load(&pe->device.progress);
-        now.polls[i] = atomic_load(&pe->device.polls);
-        if (atomic_load(&pe->state) != ITS_PE_FINISHED && device_waits(pe))
-            polled &= now.polls[i] >= seen->polls[i] + LOOKS;
+        uint32_t state = atomic_load(&pe->state);
+        if (state != ITS_PE_FINISHED && (state != ITS_PE_RUNNING || atomic_load(&pe->blocked) != epoch)) return false;
     }
-    bool same = seen->waiting && now.waiting && now.progress == seen->progress;
-    if (same && polled && now.since - seen->since > patience) return true;
-    if (!same) *seen = now;
-    return false;
+    return atomic_load(&control->epoch) == epoch;
 }
 
 void its_world_say_stuck(const its_world *world) {
@@ -51,6 +30,85 @@ void its_world_say_stuck(const its_world *world) {
     its_world_ring(world);
 }
 
+bool its_sim_world_stuck(int fd) {
+    uint32_t stuck = 0;
+    return pread(fd, &stuck, sizeof stuck, offsetof(its_world_control, stuck)) == (ssize_t)sizeof stuck && stuck;
+}
+
 bool its_world_is_stuck(const its_world *world) {
     return atomic_load(&world->control->stuck);
+}
+
+/* -- threads of the host ------------------------------------------------------------------------------------------- */
+
+its_status its_hosts_open(its_hosts *hosts) {
+    *hosts = (its_hosts){0};
+    return pthread_mutex_init(&hosts->mutex, NULL) ? ITS_ERR_NOMEM : ITS_OK;
+}
+
+void its_hosts_close(its_hosts *hosts) {
+    pthread_mutex_destroy(&hosts->mutex);
+}
+
+void its_hosts_enter(its_hosts *hosts, its_host_wait *wait) {
+    pthread_mutex_lock(&hosts->mutex);
+    wait->next = hosts->waits;
+    hosts->waits = wait;
+    hosts->n_waits++;
+    hosts->changes++;
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+void its_hosts_wake(const its_hosts *hosts) {
+    if (hosts->wake) hosts->wake(hosts->user);
+}
+
+void its_hosts_leave(its_hosts *hosts, const its_host_wait *wait) {
+    pthread_mutex_lock(&hosts->mutex);
+    its_host_wait **at = &hosts->waits;
+    while (*at != wait) at = &(*at)->next;
+    *at = wait->next;
+    hosts->n_waits--;
+    hosts->changes++;
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+void its_hosts_set_threads(its_hosts *hosts, uint32_t threads) {
+    pthread_mutex_lock(&hosts->mutex);
+    hosts->threads = threads;
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+bool its_hosts_wait(its_hosts *hosts, uint64_t *changes) {
+    pthread_mutex_lock(&hosts->mutex);
+    bool any = hosts->n_waits != 0;
+    *changes = hosts->changes;
+    pthread_mutex_unlock(&hosts->mutex);
+    return any;
+}
+
+/* Threads of this process; more than there can be if that can't be found out. */
+static uint32_t count_threads(void) {
+    DIR *folder = opendir("/proc/self/task");
+    if (!folder) return UINT32_MAX;
+    uint32_t count = 0;
+    for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder))
+        if (entry->d_name[0] != '.') count++;
+    closedir(folder);
+    return count;
+}
+
+static bool none_is_over(const its_hosts *hosts) {
+    for (const its_host_wait *wait = hosts->waits; wait; wait = wait->next)
+        if (wait->over(wait->user)) return false;
+    return true;
+}
+
+bool its_hosts_blocked(its_hosts *hosts, uint32_t own_threads) {
+    pthread_mutex_lock(&hosts->mutex);
+    bool blocked = hosts->n_waits && none_is_over(hosts);
+    uint32_t waiting = hosts->n_waits, threads = hosts->threads;
+    pthread_mutex_unlock(&hosts->mutex);
+    if (!blocked) return false;
+    return threads ? waiting == threads : waiting + own_threads == count_threads();
 }

@@ -1,29 +1,53 @@
 /*
- * Telling a deadlock from patience.
+ * Deadlocks: when no PE can ever get on.
  *
- * Every PE shows in the control block what its host thread and its device do, counts what they get done (`progress`)
- * and how often the device has looked at what it waits for in vain (`polls`). If all PEs wait, and for some seconds
- * every device has looked again and again without anybody having got anything done, then nobody ever will. The seconds
- * are for a busy machine: for host threads that are about to wake up, and loops so long that one look is less than a
- * round.
+ * The control block has an *epoch*, which a PE raises after it has done something and before it looks whether it is
+ * blocked. Its device thread then looks whether everything waits: kernels whose threads all wait or go round the same
+ * way since the epoch began (its_sim_grid_stuck), barriers and signals that have not come, and threads of the host in
+ * calls that wait. If so it writes down the epoch.
+ *
+ *     PE 0   ... store ... epoch 7 | looks, all blocked: "7" |
+ *     PE 1   ........ stores, epoch 8 | looks, all blocked: "8" |                        PE 0's 7 counts no more:
+ *     PE 0                                         | looks again, all blocked: "8" |     it may have missed the store
+ *
+ * If all PEs have written down the same epoch, and it still is that one, nobody will ever get on. Suppose somebody did.
+ * The first to do so read a word that changed after it had looked; whoever changed it did so after the epoch was raised
+ * for the last time, so he had not looked when he wrote the epoch down, or had not been blocked.
+ *
+ * What can't be known is not held against anybody: a thread of the host outside of a call that waits may do something,
+ * so its PE is never blocked. Nor is a kernel that looks at a clock, or a loop that changes a register in each round.
+ * What isn't found this way ends by the time limit of the run.
  */
 #ifndef ITS_SIM_STUCK_H
 #define ITS_SIM_STUCK_H
 
 #include "sim/world.h"
 
-/* What one PE saw when it last looked. */
-typedef struct its_stuck {
-    uint64_t progress; /* of all PEs together */
-    uint64_t polls[ITS_WORLD_MAX_PES];
-    bool waiting;   /* all of them were */
-    uint64_t since; /* when that began, in ns */
-} its_stuck;
+/* -- epochs -------------------------------------------------------------------------------------------------------- */
 
-/* Looks at all PEs; true if none can ever go on. Called by a device that waits, now and then. */
-bool its_world_stuck(const its_world *world, its_stuck *seen);
+uint64_t its_world_epoch(const its_world *world);
+/* This PE has done something. */
+void its_world_raise(const its_world *world);
+/* This PE was blocked throughout `epoch`. True if all are, so that none can go on. */
+bool its_world_blocked(const its_world *world, uint64_t epoch);
 /* Tells everybody. */
 void its_world_say_stuck(const its_world *world);
 bool its_world_is_stuck(const its_world *world);
+
+/* -- threads of the host ------------------------------------------------------------------------------------------- */
+
+its_status its_hosts_open(its_hosts *hosts);
+void its_hosts_close(its_hosts *hosts);
+/* Around every wait; `wait` lives until `leave`. */
+void its_hosts_enter(its_hosts *hosts, its_host_wait *wait);
+/* Wakes the device thread, if it sleeps for lack of work. The caller doesn't hold the device's lock. */
+void its_hosts_wake(const its_hosts *hosts);
+void its_hosts_leave(its_hosts *hosts, const its_host_wait *wait);
+/* See its_sim_host_threads. */
+void its_hosts_set_threads(its_hosts *hosts, uint32_t threads);
+/* Whether any thread waits, and how often one has begun or ended to. */
+bool its_hosts_wait(its_hosts *hosts, uint64_t *changes);
+/* Every thread that may do something is in a wait that is not over. `own_threads` of the process are not the host's. */
+bool its_hosts_blocked(its_hosts *hosts, uint32_t own_threads);
 
 #endif

@@ -8,19 +8,13 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
+#include "ptx/module.h"
+#include "sim/async.h"
 #include "sim/comm_report.h"
-#include "sim/exec.h"
 #include "sim/fault.h"
+#include "sim/modes.h"
 
 enum { MOST_ROWS = 16 };
-
-/* The branch that closes the loop that begins at `from`, or NULL. */
-static const its_sim_op *loop_end(const its_sim_grid *grid, const its_sim_op *from) {
-    const its_sim_op *end = grid->program->ops + grid->func->first + grid->program->n_ops - grid->func->first;
-    for (const its_sim_op *op = from; op < end; op++)
-        if (op->kind == ITS_SIM_OP_BRANCH && op->target == from) return op;
-    return NULL;
-}
 
 static uint64_t value_of(const char *regs, uint32_t offset, uint32_t size, uint32_t lane) {
     uint64_t value = 0;
@@ -28,72 +22,102 @@ static uint64_t value_of(const char *regs, uint32_t offset, uint32_t size, uint3
     return value;
 }
 
-/* The load that a loop waits on, an acquire if there is one, else the last; and the comparison of what it read. */
-static void find_poll(const its_sim_op *from, const its_sim_op *end, const its_sim_op **load,
-                      const its_sim_op **compare) {
-    *load = *compare = NULL;
-    for (const its_sim_op *op = from; op < end; op++) {
-        bool polls =
-            op->kind == ITS_SIM_OP_ACT && (op->handler == ITS_SIM_ACT_LOAD || op->handler == ITS_SIM_ACT_MBARRIER);
-        if (polls && !(*load && ((*load)->flags & ITS_SIM_ACQUIRE) && !(op->flags & ITS_SIM_ACQUIRE))) {
-            *load = op;
-            *compare = NULL;
-        } else if (*load && !*compare && op->kind == ITS_SIM_OP_ALU && op->dst_size == 0 &&
-                   (op->a == (*load)->dst || op->b == (*load)->dst)) {
-            *compare = op;
-        }
+static bool is_copy(const its_sim_op *op) {
+    return op->handler == ITS_SIM_COPY_16 || op->handler == ITS_SIM_COPY_32 || op->handler == ITS_SIM_COPY_64;
+}
+
+/* What a loop compares with what `load` has read: where that is, in the frame; UINT32_MAX if it can't be told. */
+static uint32_t compared_with(const its_sim_op *load, const its_sim_op *end) {
+    uint32_t read = load->dst;
+    for (const its_sim_op *op = load + 1; op <= end; op++) {
+        if (op->kind != ITS_SIM_OP_ALU) continue;
+        if (is_copy(op) && op->a == read)
+            read = op->dst;
+        else if (op->dst_size == 0 && (op->a == read || op->b == read))
+            return op->a == read ? op->b : op->a;
     }
+    if (load->handler == ITS_SIM_ACT_ATOM && load->mode == ITS_ATOM_CAS) return load->b;
+    for (const its_sim_op *op = end; op > load; op--) /* by a detour: what ends the loop */
+        if (op->kind == ITS_SIM_OP_ALU && op->dst_size == 0 && op->dst == end->guard) return op->b;
+    return UINT32_MAX;
 }
 
 /* A finding about one fragment: where it waits, for what, and what it sees. */
 typedef struct wait_row {
     const its_sim_op *op;
+    bool polls; /* it goes round a loop */
     char wanted[32], seen[64];
 } wait_row;
 
-static void describe_poll(const its_sim_grid *grid, const its_sim_warp *warp, const its_sim_frag *frag, wait_row *row) {
-    const its_sim_op *end = loop_end(grid, frag->loop), *load, *compare;
-    if (!end) return;
-    find_poll(frag->loop, end, &load, &compare);
-    if (!load) return;
-    row->op = load;
-    uint32_t lane = (uint32_t)__builtin_ctz(frag->mask);
-    const char *regs = warp->regs + frag->base;
-    if (load->handler == ITS_SIM_ACT_MBARRIER) {
-        snprintf(row->wanted, sizeof(row->wanted), "a phase");
-        snprintf(row->seen, sizeof(row->seen), "an mbarrier that is not complete");
-        return;
+static void describe_mbarrier(const its_sim_cta *cta, uint32_t address, wait_row *row) {
+    snprintf(row->wanted, sizeof(row->wanted), "a phase");
+    snprintf(row->seen, sizeof(row->seen), "an mbarrier that is not complete");
+    for (uint32_t i = 0; cta->mbarriers && i < cta->mbarriers->count; i++) {
+        const its_sim_mbarrier *barrier = &cta->mbarriers->items[i];
+        if (barrier->address != address) continue;
+        snprintf(row->wanted, sizeof(row->wanted), "phase %u", (unsigned)barrier->phase);
+        snprintf(row->seen, sizeof(row->seen), "%u arrivals, %d bytes missing", (unsigned)barrier->pending,
+                 (int)barrier->bytes);
     }
-    uint64_t address =
-        (load->flags & ITS_SIM_ADDRESS32 ? value_of(regs, load->a, 4, lane) : value_of(regs, load->a, 8, lane)) +
-        (uint64_t)load->imm;
-    snprintf(row->seen, sizeof(row->seen), "%" PRIu64 " at 0x%" PRIx64, value_of(regs, load->dst, load->reg_size, lane),
-             address);
-    if (!compare) return;
-    uint32_t other = compare->a == load->dst ? compare->b : compare->a;
-    uint64_t wanted = value_of(regs, other, load->reg_size, lane);
-    snprintf(row->wanted, sizeof(row->wanted), "%" PRIu64, wanted);
-    its_sim_comm_describe(its_sim_grid_memory(grid), address, wanted, row->wanted, sizeof row->wanted, row->seen,
-                          sizeof row->seen);
 }
 
-static bool describe(const its_sim_grid *grid, const its_sim_warp *warp, const its_sim_frag *frag, wait_row *row) {
-    *row = (wait_row){.op = frag->pc};
-    switch (frag->state) {
-    case ITS_SIM_AT_BARRIER:
-        snprintf(row->wanted, sizeof(row->wanted), "the CTA");
-        snprintf(row->seen, sizeof(row->seen), "barrier %u", (unsigned)frag->barrier);
-        return true;
-    case ITS_SIM_AT_SYNC:
-        snprintf(row->wanted, sizeof(row->wanted), "its warp");
-        snprintf(row->seen, sizeof(row->seen), "lanes 0x%08x", (unsigned)frag->member);
-        return true;
-    default:
-        snprintf(row->wanted, sizeof(row->wanted), "-");
-        snprintf(row->seen, sizeof(row->seen), "-");
-        if (frag->loop) describe_poll(grid, warp, frag, row);
-        return true;
+/* The word of `size` bytes that is at an address now; false if that can't be told. */
+static bool read_word(const its_sim_cta *cta, const its_sim_op *op, uint64_t address, uint32_t size, uint64_t *word) {
+    its_sim_range range;
+    const void *at = NULL;
+    uint64_t shared = (address & UINT32_MAX) - ITS_SIM_SHARED_BEGIN;
+    if (op->space == ITS_SPACE_SHARED ||
+        address >> ITS_SIM_WINDOW_SHIFT == ITS_SIM_WINDOW_SHARED >> ITS_SIM_WINDOW_SHIFT)
+        at = size <= cta->grid->shared_size && shared <= cta->grid->shared_size - size ? cta->shared + shared : NULL;
+    else if (its_sim_memory_find(cta->grid->program->machine->memory, address, &range) && size <= range.end - address)
+        at = (const void *)(uintptr_t)address;
+    *word = 0;
+    if (at) memcpy(word, at, size);
+    return at != NULL;
+}
+
+static void describe_poll(const its_sim_warp *warp, const its_sim_frag *frag, wait_row *row) {
+    const its_sim_op *op = frag->spin.polled;
+    if (!op) return;
+    row->op = op;
+    row->polls = true;
+    if (op->handler == ITS_SIM_ACT_MBARRIER) {
+        describe_mbarrier(warp->cta, (uint32_t)frag->spin.polled_at, row);
+        return;
     }
+    uint32_t size = op->size <= 8 ? op->size : 8, lane = (uint32_t)__builtin_ctz(frag->mask);
+    uint64_t word;
+    if (read_word(warp->cta, op, frag->spin.polled_at, size, &word))
+        snprintf(row->seen, sizeof(row->seen), "%" PRIu64 " at 0x%" PRIx64, word, frag->spin.polled_at);
+    uint32_t other = compared_with(op, frag->spin.end);
+    if (other == UINT32_MAX) return;
+    uint64_t wanted = value_of(warp->regs + frag->spin.base, other, size < 4 ? 4 : size, lane);
+    snprintf(row->wanted, sizeof(row->wanted), "%" PRIu64, wanted);
+    its_sim_comm_describe(its_sim_grid_memory(warp->cta->grid), frag->spin.polled_at, wanted, row->wanted,
+                          sizeof row->wanted, row->seen, sizeof row->seen);
+}
+
+/* Threads of the CTA that a barrier waits for, and those that have come. */
+static void describe_barrier(const its_sim_cta *cta, uint32_t id, wait_row *row) {
+    const its_sim_barrier *barrier = &cta->barriers[id];
+    uint32_t come = 0, live = 0;
+    for (uint32_t w = 0; w < cta->grid->n_warps; w++) {
+        come += (uint32_t)__builtin_popcount(barrier->waiting[w]);
+        live += (uint32_t)__builtin_popcount(cta->warps[w].live);
+    }
+    snprintf(row->wanted, sizeof(row->wanted), "barrier %u", (unsigned)id);
+    snprintf(row->seen, sizeof(row->seen), "%u of %u threads there", (unsigned)come,
+             (unsigned)(barrier->expected ? barrier->expected : live));
+}
+
+static void describe(const its_sim_warp *warp, const its_sim_frag *frag, wait_row *row) {
+    *row = (wait_row){.op = frag->pc, .wanted = "-", .seen = "-"};
+    if (frag->spin.spins) describe_poll(warp, frag, row);
+    if (row->op != frag->pc) return;
+    if (frag->state == ITS_SIM_AT_BARRIER) describe_barrier(warp->cta, frag->barrier, row);
+    if (frag->state != ITS_SIM_AT_SYNC) return;
+    snprintf(row->wanted, sizeof(row->wanted), "its warp");
+    snprintf(row->seen, sizeof(row->seen), "lanes 0x%08x missing", (unsigned)(frag->member & warp->live & ~frag->mask));
 }
 
 static void put_row(its_buffer *out, const its_sim_grid *grid, const its_sim_warp *warp, const its_sim_frag *frag,
@@ -105,22 +129,15 @@ static void put_row(its_buffer *out, const its_sim_grid *grid, const its_sim_war
     uint32_t line = its_sim_user_line(program, where->loc, &path);
     snprintf(cta, sizeof(cta), "(%u, %u, %u)", (unsigned)warp->cta->id[0], (unsigned)warp->cta->id[1],
              (unsigned)warp->cta->id[2]);
-    if (line)
-        snprintf(at, sizeof(at), "%.80s:%u", path, (unsigned)line);
-    else
-        snprintf(at, sizeof(at), "line not known");
+    if (!line) {
+        its_place place = its_node_place(&where->node);
+        uint32_t column;
+        path = place.source->name;
+        its_source_position(place.source, place.offset, &line, &column);
+    }
+    snprintf(at, sizeof(at), "%.80s:%u", path, (unsigned)line);
     its_buffer_printf(out, "\n  %-3u %-16s %-14s %-5u %-8d %-28s %-10s %s", (unsigned)pe, grid->func->name, cta,
                       (unsigned)warp->index, __builtin_popcount(frag->mask), at, row->wanted, row->seen);
-}
-
-bool its_sim_grid_sleeps(const its_sim_grid *grid) {
-    for (uint32_t s = 0; s < grid->n_slots; s++)
-        for (uint32_t w = 0; grid->slots[s].running && w < grid->n_warps; w++) {
-            const its_sim_warp *warp = &grid->slots[s].warps[w];
-            for (uint32_t f = 0; warp->live && f < warp->n_frags; f++)
-                if (warp->frags[f].state == ITS_SIM_ASLEEP && !warp->frags[f].spins) return true;
-        }
-    return false;
 }
 
 typedef struct waits_job {
@@ -134,20 +151,21 @@ static its_status waits_body(void *user) {
     waits_job *job = user;
     const its_sim_grid *grid = job->grid;
     const its_sim_op *first = NULL;
+    bool first_polls = false;
     uint64_t rows = 0;
     its_buffer_printf(&job->text, "deadlock: no PE can go on, and kernel '%s' of PE %u waits", grid->func->name,
                       (unsigned)job->pe);
     its_buffer_printf(&job->text, "\n  %-3s %-16s %-14s %-5s %-8s %-28s %-10s %s", "PE", "kernel", "CTA", "warp",
                       "threads", "waits at", "for", "and sees");
-    for (uint32_t s = 0; s < grid->n_slots; s++) {
+    for (uint32_t s = 0; s < grid->n_open; s++) {
         const its_sim_cta *cta = &grid->slots[s];
         for (uint32_t w = 0; cta->running && w < grid->n_warps; w++) {
             const its_sim_warp *warp = &cta->warps[w];
             for (uint32_t f = 0; warp->live && f < warp->n_frags; f++) {
                 wait_row row;
-                if (!describe(grid, warp, &warp->frags[f], &row)) continue;
-                bool polls = warp->frags[f].state == ITS_SIM_READY;
-                if (!first || (polls && first->handler != ITS_SIM_ACT_LOAD)) first = row.op;
+                describe(warp, &warp->frags[f], &row);
+                if (!first || (row.polls && !first_polls)) first = row.op;
+                first_polls |= row.polls;
                 if (rows++ < MOST_ROWS) put_row(&job->text, grid, warp, &warp->frags[f], &row, job->pe);
             }
         }

@@ -7,7 +7,4 @@
 /* Adds an error with a table: who of PE `pe` waits, at which source line, for what value, and what it sees. */
 void its_sim_grid_waits(its_context *ctx, const its_sim_grid *grid, uint32_t pe);
 
-/* Whether threads sleep that will wake by themselves; those that poll between sleeps don't count. */
-bool its_sim_grid_sleeps(const its_sim_grid *grid);
-
 #endif

@@ -113,6 +113,7 @@ static void lay_out(its_world_control *control, const its_sim_options *options) 
     control->private_stride = private_size;
     control->private_offset = round_up(control->stride * control->n_pes, private_size);
     control->heaps_offset = round_up(sizeof *control, granule);
+    atomic_store(&control->epoch, 1);
 }
 
 static its_status check_options(its_context *ctx, const its_sim_options *options) {
@@ -247,6 +248,7 @@ static its_status claim(its_world *world) {
 }
 
 static void unmap(its_world *world) {
+    its_hosts_close(&world->hosts);
     if (world->control) munmap(world->control, world->control_size);
     close(world->fd);
     its_free(world->ctx, world);
@@ -262,7 +264,8 @@ its_status its_world_attach(its_context *ctx, int fd, uint32_t pe, its_world **o
         return its_fail(ctx, ITS_ERR_USAGE, "PEs must inherit the file descriptor of their world",
                         "file descriptor %d is not open", fd);
     }
-    its_status status = map_control(world);
+    its_status status = its_hosts_open(&world->hosts);
+    if (status == ITS_OK) status = map_control(world);
     if (status == ITS_OK) status = map_heaps(world);
     if (status == ITS_OK && (status = claim(world)) != ITS_OK) {
         munmap(its_world_heap(world, 0), world->control->n_pes * world->control->stride);
@@ -278,6 +281,7 @@ its_status its_world_attach(its_context *ctx, int fd, uint32_t pe, its_world **o
 void its_world_detach(its_world *world) {
     if (!world) return;
     uint32_t running = ITS_PE_RUNNING;
+    its_world_raise(world); /* what was done last is seen by whoever sees that this PE has finished */
     atomic_compare_exchange_strong(&its_world_me(world)->state, &running, ITS_PE_FINISHED);
     its_world_ring(world);
     munmap(its_world_heap(world, 0), world->control->n_pes * world->control->stride);
@@ -298,7 +302,6 @@ void its_activity_set(its_activity *activity, its_activity_kind kind, uint64_t w
     atomic_store_explicit(&activity->what, what, memory_order_relaxed);
     atomic_store_explicit(&activity->value, value, memory_order_relaxed);
     atomic_store_explicit(&activity->kind, kind, memory_order_release);
-    atomic_fetch_add_explicit(&activity->progress, 1, memory_order_relaxed);
 }
 
 uint32_t its_world_bell(const its_world *world) {
@@ -411,13 +414,15 @@ static bool done_for(const its_world *world, uint32_t pe) {
     return state == ITS_PE_FINISHED || state == ITS_PE_FAULTED || state == ITS_PE_ENDED;
 }
 
+/* A PE that has not come yet, or -1. */
+typedef int missing_function(const its_world *world, const void *user);
+
 /*
  * requires: `missing` computes who has not come yet; it is asked at every ring, and every so many milliseconds.
  * ensures: everybody has come, or the reason why somebody won't is in the diagnostics.
  */
-static its_status wait_for_all(its_context *ctx, const its_world *world, const char *during,
-                               int (*missing)(const its_world *world, const void *user), const void *user,
-                               uint32_t milliseconds) {
+static its_status wait_for_all(its_context *ctx, const its_world *world, const char *during, missing_function *missing,
+                               const void *user, uint32_t milliseconds) {
     uint64_t last_look = 0;
     for (;;) {
         uint32_t seen = its_world_bell(world);
@@ -432,6 +437,29 @@ static its_status wait_for_all(its_context *ctx, const its_world *world, const c
         if (failed >= 0 && missing(world, user) >= 0) return its_world_fail(ctx, world, (uint32_t)failed, during);
         its_world_sleep(world, seen, milliseconds);
     }
+}
+
+typedef struct all_wait {
+    const its_world *world;
+    missing_function *missing;
+    const void *user;
+} all_wait;
+
+static bool all_have_come(const void *user) {
+    const all_wait *wait = user;
+    return wait->missing(wait->world, wait->user) < 0;
+}
+
+/* The same, while everybody can see that a thread of the host waits. */
+static its_status host_waits(its_context *ctx, its_world *world, const char *during, missing_function *missing,
+                             const void *user, uint32_t milliseconds) {
+    all_wait all = {world, missing, user};
+    its_host_wait wait = {.over = all_have_come, .user = &all};
+    its_hosts_enter(&world->hosts, &wait);
+    its_hosts_wake(&world->hosts);
+    its_status status = wait_for_all(ctx, world, during, missing, user, milliseconds);
+    its_hosts_leave(&world->hosts, &wait);
+    return status;
 }
 
 static int collective_missing_user(const its_world *world, const void *user) {
@@ -475,7 +503,7 @@ static its_status compare(its_context *ctx, const its_world *world, const char *
     return ITS_OK;
 }
 
-its_status its_world_collective(its_context *ctx, const its_world *world, const char *call, its_asked asked) {
+its_status its_world_collective(its_context *ctx, its_world *world, const char *call, its_asked asked) {
     its_world_pe *me = its_world_me(world);
     uint64_t n = atomic_load(&me->collectives) + 1;
     /* Call n-2 used this place; everybody has read it, or they would not have come to call n-1. */
@@ -483,7 +511,7 @@ its_status its_world_collective(its_context *ctx, const its_world *world, const 
     atomic_store(&me->collectives, n);
     its_world_ring(world);
     its_activity_set(&me->host, ITS_ACTIVITY_COLLECTIVE, n, 0);
-    its_status status = wait_for_all(ctx, world, call, collective_missing_user, &n, 100);
+    its_status status = host_waits(ctx, world, call, collective_missing_user, &n, 100);
     its_activity_set(&me->host, ITS_ACTIVITY_IDLE, 0, 0);
     return status == ITS_OK ? compare(ctx, world, call, n) : status;
 }
@@ -532,14 +560,14 @@ static int barrier_missing_user(const its_world *world, const void *user) {
     return its_world_barrier_missing(world, wait->team, wait->members, wait->epoch);
 }
 
-its_status its_world_barrier(its_context *ctx, const its_world *world, uint32_t team, its_team members) {
+its_status its_world_barrier(its_context *ctx, its_world *world, uint32_t team, its_team members) {
     barrier_wait wait = {.team = team, .members = members};
     its_status status = its_world_barrier_enter(ctx, world, team, members, &wait.epoch);
     if (status != ITS_OK) return status;
     its_world_pe *me = its_world_me(world);
     its_activity_set(&me->host, ITS_ACTIVITY_BARRIER, team, wait.epoch);
     /* Kernels arrive without ringing the bell. */
-    status = wait_for_all(ctx, world, "the barrier", barrier_missing_user, &wait, 2);
+    status = host_waits(ctx, world, "the barrier", barrier_missing_user, &wait, 2);
     its_activity_set(&me->host, ITS_ACTIVITY_IDLE, 0, 0);
     if (status == ITS_OK) its_world_barrier_leave(world, team, members, wait.epoch);
     return status;

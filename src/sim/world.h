@@ -14,6 +14,7 @@
 #ifndef ITS_SIM_WORLD_H
 #define ITS_SIM_WORLD_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/diag.h"
@@ -49,8 +50,6 @@ typedef enum its_activity_kind {
 typedef struct its_activity {
     _Atomic uint32_t kind; /* its_activity_kind */
     _Atomic uint64_t what, value;
-    _Atomic uint64_t progress; /* grows whenever the thread got something done */
-    _Atomic uint64_t polls;    /* device: how often it has looked at all it waits for, in vain */
 } its_activity;
 
 /* What a PE asked for in a collective call; the PEs compare theirs. */
@@ -68,6 +67,7 @@ typedef struct its_world_pe {
     _Atomic uint64_t born;        /* the process's start time as the kernel gives it: process ids are reused */
     _Atomic uint64_t collectives; /* how many collective calls this PE has reached */
     its_asked asked[2];           /* by the number of the call modulo 2 */
+    _Atomic uint64_t blocked;     /* the epoch in which it was seen that this PE can't get on; see stuck.h */
     its_activity host, device;
     char fault[ITS_WORLD_TEXT]; /* valid once `state` is ITS_PE_FAULTED */
 } its_world_pe;
@@ -83,6 +83,7 @@ typedef struct its_world_control {
     _Alignas(128) _Atomic uint32_t bell; /* changes whenever somebody may have something to wake up for */
     _Atomic uint32_t sleepers;
     _Atomic uint32_t stuck;    /* no PE can go on: see stuck.h */
+    _Atomic uint64_t epoch;    /* grows with everything that a PE has done */
     _Atomic uint32_t failures; /* PEs that faulted or ended early, so that one load tells that none has */
     its_world_pe pes[ITS_WORLD_MAX_PES];
 } its_world_control;
@@ -102,12 +103,32 @@ typedef struct its_heap_library {
 } its_heap_library;
 _Static_assert(sizeof(its_heap_library) <= ITS_WORLD_LIBRARY_BYTES, "the library area holds the teams");
 
+/* A thread of the host in a call that waits: it goes on when `over`, or when its PE stops. */
+typedef struct its_host_wait its_host_wait;
+struct its_host_wait {
+    its_host_wait *next;
+    bool (*over)(const void *user); /* called on the device thread, which holds the device's lock */
+    const void *user;
+};
+
+/* What a PE knows of the threads of its host; guarded by `mutex`. */
+typedef struct its_hosts {
+    pthread_mutex_t mutex;
+    its_host_wait *waits;
+    uint32_t n_waits;
+    uint64_t changes;         /* how often a thread has begun or ended to wait */
+    uint32_t threads;         /* that may do something, waiting ones included; 0: all of the process */
+    void (*wake)(void *user); /* wakes the device thread, which looks whether anybody can get on; may be NULL */
+    void *user;
+} its_hosts;
+
 typedef struct its_world {
     its_context *ctx;
     int fd;
     uint32_t pe;
     its_world_control *control;
     size_t control_size;
+    its_hosts hosts;
 } its_world;
 
 /* Maps the world behind `fd` and registers this process as PE `pe`. `fd` is duplicated. */
@@ -159,7 +180,7 @@ bool its_world_faulted_here(const its_world *world);
  * ITS_ERR_USAGE if they don't, naming both; ITS_ERR_FAULT if one of them will never come, or, without diagnostics, if a
  * kernel of this PE itself has faulted meanwhile. So do barriers.
  */
-its_status its_world_collective(its_context *ctx, const its_world *world, const char *call, its_asked asked);
+its_status its_world_collective(its_context *ctx, its_world *world, const char *call, its_asked asked);
 
 /* -- barriers of a team, shared with device code --------------------------------------------------------------------
  */
@@ -177,7 +198,7 @@ its_status its_world_barrier_enter(its_context *ctx, const its_world *world, uin
                                    uint64_t *epoch);
 bool its_world_barrier_leave(const its_world *world, uint32_t team, its_team members, uint64_t epoch);
 /* Both, sleeping in between. */
-its_status its_world_barrier(its_context *ctx, const its_world *world, uint32_t team, its_team members);
+its_status its_world_barrier(its_context *ctx, its_world *world, uint32_t team, its_team members);
 /* The first member that has not reached `epoch`, or -1. */
 int its_world_barrier_missing(const its_world *world, uint32_t team, its_team members, uint64_t epoch);
 
