@@ -75,16 +75,24 @@ static uint64_t hash_narrow(const its_sim_exec *x, const its_sim_loop *loop) {
     return hash;
 }
 
-/* The stacks of the fragment's threads. */
+/* Bytes `begin` to `end` of a thread's stack, which are multiples of 16. */
+static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t begin, size_t end) {
+    for (size_t at = begin; at < end; at += sizeof(u64)) hash = mix(hash, *(const u64 *)(const void *)(bytes + at));
+    return hash;
+}
+
+/* The stacks of the fragment's threads: what its calls have from the beginning on, and what alloca took at the end. */
 static uint64_t hash_local(const its_sim_exec *x, uint64_t hash) {
-    const its_sim_grid *grid = x->grid;
-    if (grid->local_size == 0) return hash;
-    size_t size = (size_t)x->frag->local + running(x)->local_size;
-    if (size > grid->local_size) size = grid->local_size;
+    const size_t size = x->grid->local_size;
+    if (size == 0) return hash;
+    size_t used = (x->frag->local + (size_t)running(x)->local_size + 15) & ~(size_t)15;
+    if (used > size) used = size;
     for (uint32_t left = x->frag->mask; left; left &= left - 1) {
-        const char *local = x->warp->local + (size_t)__builtin_ctz(left) * grid->local_size;
-        for (size_t i = 0; i + sizeof(u64) <= size; i += sizeof(u64))
-            hash = mix(hash, *(const u64 *)(const void *)(local + i));
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const char *bytes = x->warp->local + lane * size;
+        size_t taken = (x->warp->taken[lane] + (size_t)15) & ~(size_t)15;
+        if (taken > size - used) taken = size - used;
+        hash = hash_bytes(hash_bytes(hash, bytes, 0, used), bytes, size - taken, size);
     }
     return hash;
 }

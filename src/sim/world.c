@@ -17,7 +17,7 @@
 #include "base/arena.h"
 
 #define WORLD_MAGIC "intarsia"
-enum { WORLD_ABI = 2 };
+enum { WORLD_ABI = 3 };
 
 static const size_t default_heap_size = (size_t)1 << 30;
 static const uint64_t private_size = (uint64_t)1 << 36;
