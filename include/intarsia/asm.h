@@ -34,8 +34,8 @@ typedef struct its_asm_advice {
     const char *code;     /* "C7509" */
     const char *function; /* which it is about, "" if it isn't said */
     const char *text;     /* the assembler's own words */
-    bool serialised;      /* wgmma instructions run one after the other */
-    bool no_setmaxnreg;   /* setmaxnreg is ignored */
+    bool serialised;      /* wgmma instructions run one after the other, or are waited for early: C7509 to C7520 */
+    bool no_setmaxnreg;   /* setmaxnreg is ignored: C7504 to C7508 */
 } its_asm_advice;
 
 typedef struct its_asm_result {
@@ -62,8 +62,16 @@ ITS_API its_status its_assemble(its_context *ctx, const its_module *module, cons
 /* Frees a result and all it points to; NULL does nothing. */
 ITS_API void its_asm_free(its_asm_result *result);
 
-/* What the numbers came to, and every advice, as text for people; free with its_free. NULL if memory ran out. */
-ITS_API char *its_asm_text(its_context *ctx, const its_asm_result *result);
+/*
+ * What the numbers came to, and every advice, as text for people or as JSON; free with its_free. NULL if memory ran
+ * out. With `before` (may be NULL), what the module came to without something, each number has the one before behind
+ * it.
+ */
+ITS_API char *its_asm_text(its_context *ctx, const its_asm_result *before, const its_asm_result *result);
+ITS_API char *its_asm_json(its_context *ctx, const its_asm_result *before, const its_asm_result *result);
+
+/* Whether `result` has an advice of this code about this function. */
+ITS_API bool its_asm_says(const its_asm_result *result, const its_asm_advice *advice);
 
 /* Whether a module holds NVSHMEM's device state, and so must be made known to NVSHMEM when it is loaded. */
 ITS_API bool its_asm_holds_nvshmem(const its_module *module);

@@ -18,6 +18,8 @@ extern "C" {
 /* A budget in instructions: functions larger than this and called more than once stay calls. */
 #define ITS_INLINE_BUDGET 2000
 
+#define ITS_LEAVE_OUT_ALL UINT32_MAX
+
 typedef struct its_link_region {
     const char *unit; /* 16 hex digits */
     its_module *module;
@@ -46,6 +48,12 @@ typedef struct its_link_options {
      */
     uint32_t version_major, version_minor;
     bool limit_waits; /* loops that wait for memory to change trap past a time limit; see its_wait_record */
+    /*
+     * For finding out what linking costs: ITS_LEAVE_OUT_ALL removes the calls by which the main module enters regions
+     * and libraries, n only the n-th of its_report.sites, counted from 1. Where a result was, something stands that the
+     * assembler can't know.
+     */
+    uint32_t leave_out;
 } its_link_options;
 
 /*
@@ -115,11 +123,22 @@ typedef struct its_report_func {
     uint64_t shared_bytes; /* static .shared that it reaches */
 } its_report_func;
 
+/* A call in the main module of a function that a region or a library defines. */
+typedef struct its_report_site {
+    const char *caller, *callee;
+    const char *file;
+    uint32_t line, column;
+    const char *source; /* the file that the PTX's line information names, or NULL */
+    uint32_t source_line, source_column;
+} its_report_site;
+
 typedef struct its_report {
     uint32_t regions_inlined; /* copies of region calls expanded */
     uint32_t calls_inlined;   /* ordinary calls expanded */
     uint32_t n_kept;
     const its_report_call *kept;
+    uint32_t n_sites;
+    const its_report_site *sites; /* in the order of the main module; inlined or not */
     uint32_t n_externs;
     const its_report_extern *externs;
     uint32_t n_funcs;

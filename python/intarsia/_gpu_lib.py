@@ -74,7 +74,7 @@ _lib._SIGNATURES.update(
     {
         "its_assemble": (c_int, [c_void_p, c_void_p, POINTER(AsmOptions), POINTER(POINTER(AsmResult))]),
         "its_asm_free": (None, [POINTER(AsmResult)]),
-        "its_asm_text": (c_void_p, [c_void_p, POINTER(AsmResult)]),
+        "its_asm_text": (c_void_p, [c_void_p, POINTER(AsmResult), POINTER(AsmResult)]),
         "its_asm_nvshmem": (
             c_int,
             [c_void_p, c_char_p, c_int, POINTER(c_char_p), c_uint32, POINTER(POINTER(c_void_p)), POINTER(c_uint32)],

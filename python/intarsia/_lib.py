@@ -101,6 +101,7 @@ class LinkOptions(ctypes.Structure):
         ("version_major", c_uint32),
         ("version_minor", c_uint32),
         ("limit_waits", c_bool),
+        ("leave_out", c_uint32),
     ]
 
 

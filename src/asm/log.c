@@ -14,6 +14,9 @@
 
 #include "asm/asm.h"
 
+/* Codes of advice: wgmma is serialised or waits early, setmaxnreg is ignored. */
+enum { FIRST_IGNORED = 7504, LAST_IGNORED = 7508, FIRST_SERIALISED = 7509, LAST_SERIALISED = 7520 };
+
 typedef struct reader {
     its_arena *arena;
     its_asm_funcs funcs;
@@ -51,13 +54,14 @@ static void read_advice(reader *r, const char *line) {
     if (digits < 3 || digits > 6 || code[2 + digits] != ')') return;
     const char *text = code + 3 + digits;
     text += strspn(text, " ");
-    const char *function = quoted(r, text);
+    const char *named = strstr(text, "function '"), *function = named ? quoted(r, named) : NULL;
+    unsigned long number = strtoul(code + 2, NULL, 10);
     its_asm_advice item = {
         .code = its_arena_text(r->arena, code + 1, digits + 1),
         .function = function ? function : "",
         .text = its_arena_text(r->arena, text, strlen(text)),
-        .serialised = strstr(text, "wgmma") && strstr(text, "serialized"),
-        .no_setmaxnreg = strstr(text, "setmaxnreg") != NULL,
+        .serialised = number >= FIRST_SERIALISED && number <= LAST_SERIALISED,
+        .no_setmaxnreg = number >= FIRST_IGNORED && number <= LAST_IGNORED,
     };
     ITS_PUSH(r->arena, &r->advice, item);
 }
@@ -98,39 +102,4 @@ void its_asm_read_log(its_arena *arena, const char *log, its_asm_result *result)
     result->n_funcs = (uint32_t)r.funcs.count;
     result->advice = r.advice.items;
     result->n_advice = (uint32_t)r.advice.count;
-}
-
-/* -- printing ------------------------------------------------------------------------------------------------------ */
-
-typedef struct text_job {
-    its_buffer out;
-    const its_asm_result *result;
-    char *text;
-} text_job;
-
-static its_status put_text(void *user) {
-    text_job *job = user;
-    const its_asm_result *r = job->result;
-    its_buffer_printf(&job->out, "%s %s: %zu bytes of machine code%s%s\n", r->tool, r->version, r->cubin_size,
-                      r->library ? ", with " : "", r->library ? r->library : "");
-    for (uint32_t i = 0; i < r->n_funcs; i++) {
-        const its_asm_func *f = &r->funcs[i];
-        its_buffer_printf(&job->out, "  %s %s:", f->entry ? "kernel" : "function", f->name);
-        if (f->registers) its_buffer_printf(&job->out, " %u registers,", f->registers);
-        its_buffer_printf(&job->out, " %llu bytes of stack, %llu spilled, %llu of shared memory\n",
-                          (unsigned long long)f->stack, (unsigned long long)f->spill_stores,
-                          (unsigned long long)f->shared);
-    }
-    for (uint32_t i = 0; i < r->n_advice; i++)
-        its_buffer_printf(&job->out, "  warning %s: %s\n", r->advice[i].code, r->advice[i].text);
-    job->text = its_buffer_take(&job->out, NULL);
-    return ITS_OK;
-}
-
-char *its_asm_text(its_context *ctx, const its_asm_result *result) {
-    text_job job = {.result = result};
-    its_buffer_init(&job.out, ctx);
-    its_protect(ctx, put_text, &job);
-    its_buffer_free(&job.out);
-    return job.text;
 }

@@ -137,6 +137,19 @@ void its_diag_clear(its_context *ctx) {
     ctx->out_of_memory = false;
 }
 
+void its_diag_keep(its_context *ctx, size_t count) {
+    its_diag_record *record = NULL;
+    if (count >= ctx->n_diags) return;
+    ctx->n_errors = 0;
+    for (size_t i = 0; i < count; i++) {
+        record = record ? record->next : ctx->diags;
+        ctx->n_errors += record->diag.severity == ITS_ERROR;
+    }
+    ctx->n_diags = count;
+    ctx->newest = ctx->last_diag = record;
+    *(record ? &record->next : &ctx->diags) = NULL;
+}
+
 /* -- rendering ----------------------------------------------------------------------------------------------------- */
 
 enum { WINDOW = 160 }; /* columns of a source line that are shown */

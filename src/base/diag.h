@@ -43,6 +43,9 @@ void its_diag_hint(its_context *ctx, const char *format, ...) ITS_PRINTF(2, 3);
  * guard. */
 its_status its_fail(its_context *ctx, its_status status, const char *hint, const char *format, ...) ITS_PRINTF(4, 5);
 
+/* Drops all but the first `count` diagnostics: what an attempt has said whose outcome nobody needs. */
+void its_diag_keep(its_context *ctx, size_t count);
+
 /* Line and column, both from 1, of a byte offset. */
 void its_source_position(const its_source *source, uint32_t offset, uint32_t *line, uint32_t *column);
 

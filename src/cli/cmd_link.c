@@ -3,8 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/linking.h"
-#include "intarsia/asm.h"
+#include "cli/assembling.h"
 
 typedef struct link_args {
     cli_link_args link;
@@ -17,9 +16,9 @@ static const cli_option options[] = {
     {0, "report", "FORM", CLI_TEXT, offsetof(link_args, report),
      "tell what was done, as text or json: on standard output,\nor on standard error if the PTX goes there"},
     {0, "assemble", "FILE", CLI_TEXT, offsetof(link_args, assemble),
-     "also assemble the result into FILE, and tell registers,\nspills, shared memory and what the assembler warns of"},
+     "also assemble the result into FILE, and tell registers,\nspills, stack, shared memory and what the assembler warns\nof, against the kernel without the calls"},
     {0, "strict", NULL, CLI_FLAG, offsetof(link_args, strict),
-     "with --assemble: fail if wgmma is serialised or\nsetmaxnreg ignored"},
+     "with --assemble: fail if wgmma is serialised or\nsetmaxnreg ignored because of a call, and name it"},
     CLI_LINK_OPTIONS,
     CLI_COMPILE_OPTIONS,
 };
@@ -41,18 +40,26 @@ static bool to_standard_output(const link_args *args) {
     return !args->output || strcmp(args->output, "-") == 0;
 }
 
-static int print_report(cli_app *app, const link_args *args, its_linked *linked) {
-    if (!args->report) return CLI_OK;
+/* The report, and behind it what the assembler made, `code`, if that is known already. */
+static int print_report(cli_app *app, const link_args *args, its_linked *linked, const cli_assembled *code) {
+    bool json = args->report && strcmp(args->report, "json") == 0;
     const its_report *report = its_linked_report(linked);
-    bool json = strcmp(args->report, "json") == 0;
-    char *printed = json ? its_report_json(app->ctx, report) : its_report_text(app->ctx, report);
-    if (!printed) return cli_status(ITS_ERR_NOMEM);
-    size_t size = strlen(printed);
     FILE *out = to_standard_output(args) ? stderr : stdout;
-    fputs(printed, out);
-    if (size && printed[size - 1] != '\n') fputc('\n', out);
-    its_free(app->ctx, printed);
-    return CLI_OK;
+    if (args->report) {
+        char *printed = json ? its_report_json(app->ctx, report) : its_report_text(app->ctx, report);
+        if (!printed) return cli_status(ITS_ERR_NOMEM);
+        size_t size = strlen(printed);
+        if (json && code->after) size = cli_assembled_join(app, &printed, code);
+        fputs(size ? printed : "", out);
+        if (size && printed[size - 1] != '\n') fputc('\n', out);
+        its_free(app->ctx, printed);
+        if (!size) return cli_status(ITS_ERR_NOMEM);
+    }
+    if (json || !code->after) return CLI_OK;
+    char *told = its_asm_text(app->ctx, code->before, code->after);
+    fputs(told ? told : "", out);
+    its_free(app->ctx, told);
+    return told ? CLI_OK : cli_status(ITS_ERR_NOMEM);
 }
 
 static int write_linked(cli_app *app, const link_args *args, its_linked *linked) {
@@ -62,44 +69,19 @@ static int write_linked(cli_app *app, const link_args *args, its_linked *linked)
     if (status != ITS_OK) return cli_status(status);
     int code = cli_write(app, args->output, ptx, size);
     its_free(app->ctx, ptx);
-    return code ? code : print_report(app, args, linked);
+    return code;
 }
 
-/* An advice is about a function; the calls that are left in it are what most often stands in the way. */
-static void tell_advice(cli_app *app, const its_asm_advice *advice, const its_report *report) {
-    its_diag_begin(app->ctx, ITS_ERROR, ITS_NOWHERE, "%s: %s", advice->code, advice->text);
-    for (uint32_t i = 0; i < report->n_kept; i++) {
-        const its_report_call *call = &report->kept[i];
-        if (*advice->function && strcmp(call->caller, advice->function) != 0) continue;
-        const char *label =
-            its_arena_printf(&app->arena, "a call of %s is left here: %s", *call->callee ? call->callee : "an address",
-                             its_kept_reason_text(call->reason));
-        its_diag_also_line(app->ctx, call->file, call->line, call->column, NULL, label);
-    }
-}
-
-static int check_strict(cli_app *app, const its_asm_result *code, const its_report *report) {
-    int exit_code = CLI_OK;
-    for (uint32_t i = 0; i < code->n_advice; i++) {
-        if (!code->advice[i].serialised && !code->advice[i].no_setmaxnreg) continue;
-        tell_advice(app, &code->advice[i], report);
-        exit_code = CLI_FAILED;
-    }
-    return exit_code;
-}
-
-static int assemble(cli_app *app, const link_args *args, its_linked *linked) {
-    if (!args->assemble) return CLI_OK;
-    its_asm_options wanted = {.line_info = true};
-    its_asm_result *code;
-    its_status status = its_assemble(app->ctx, its_linked_module(linked), &wanted, &code);
-    if (status != ITS_OK) return cli_status(status);
-    char *told = its_asm_text(app->ctx, code);
-    if (told) fputs(told, to_standard_output(args) ? stderr : stdout);
-    int exit_code = args->strict ? check_strict(app, code, its_linked_report(linked)) : CLI_OK;
-    if (!exit_code) exit_code = cli_write(app, args->assemble, code->cubin, code->cubin_size);
-    its_free(app->ctx, told);
-    its_asm_free(code);
+static int write_all(cli_linking *linking, const link_args *args) {
+    cli_app *app = linking->app;
+    cli_assembled code = {0};
+    int exit_code = write_linked(app, args, linking->linked);
+    int assembled = exit_code || !args->assemble ? CLI_OK : cli_status(cli_assembled_open(&code, linking));
+    if (!exit_code) exit_code = print_report(app, args, linking->linked, &code);
+    if (!exit_code) exit_code = assembled;
+    if (!exit_code && args->strict) exit_code = cli_assembled_check(&code, linking);
+    if (!exit_code && code.after) exit_code = cli_write(app, args->assemble, code.after->cubin, code.after->cubin_size);
+    cli_assembled_close(&code);
     return exit_code;
 }
 
@@ -123,8 +105,7 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     status = cli_linking_open(&linking, app, &args->link, operands->items[0], operands->items + 1, operands->count - 1,
                               NULL, NULL);
     if (status != ITS_OK) return cli_status(status);
-    int code = write_linked(app, args, linking.linked);
-    if (!code) code = assemble(app, args, linking.linked);
+    int code = write_all(&linking, args);
     cli_linking_close(&linking);
     return code;
 }

@@ -137,7 +137,7 @@ bool cli_linking_wants(const cli_linking *l, const char *prefix) {
 
 /* -- linking ------------------------------------------------------------------------------------------------------- */
 
-static its_status link_all(cli_linking *l) {
+static its_status link_all(cli_linking *l, uint32_t leave_out, its_linked **linked) {
     const cli_link_args *args = l->args;
     its_link_input input = {
         .main = l->main,
@@ -153,10 +153,18 @@ static its_status link_all(cli_linking *l) {
                     .budget = (uint32_t)args->budget.value,
                     .version_major = args->ptx_major,
                     .version_minor = args->ptx_minor,
+                    .leave_out = leave_out,
                     .deferred = args->deferred.items,
                     .n_deferred = (uint32_t)args->deferred.count},
     };
-    return its_link(l->app->ctx, &input, &l->linked);
+    return its_link(l->app->ctx, &input, linked);
+}
+
+its_status cli_linking_without(cli_linking *l, uint32_t leave_out, its_linked **linked) {
+    size_t said = its_diag_count(l->app->ctx);
+    its_status status = link_all(l, leave_out, linked);
+    if (status == ITS_OK) its_diag_keep(l->app->ctx, said);
+    return status;
 }
 
 its_status cli_linking_open(cli_linking *l, cli_app *app, const cli_link_args *args, const char *main,
@@ -167,7 +175,7 @@ its_status cli_linking_open(cli_linking *l, cli_app *app, const cli_link_args *a
     if (status == ITS_OK) status = open_regions(l, files, n_files);
     if (status == ITS_OK) status = open_libraries(l);
     if (status == ITS_OK && add) status = add(l, user);
-    if (status == ITS_OK) status = link_all(l);
+    if (status == ITS_OK) status = link_all(l, 0, &l->linked);
     if (status != ITS_OK) cli_linking_close(l);
     return status;
 }

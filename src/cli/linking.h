@@ -80,6 +80,11 @@ typedef struct cli_linking {
 its_status cli_linking_open(cli_linking *l, cli_app *app, const cli_link_args *args, const char *main,
                             const char *const *files, size_t n_files, its_status (*add)(cli_linking *l, void *user),
                             void *user);
+/*
+ * Links the same modules once more without some of the calls, see its_link_options.leave_out. What that has to say is
+ * the same as before and dropped, unless it fails.
+ */
+its_status cli_linking_without(cli_linking *l, uint32_t leave_out, its_linked **linked);
 void cli_linking_close(cli_linking *l);
 /* Adds a library; the linking frees it. */
 void cli_linking_add_library(cli_linking *l, its_module *library);

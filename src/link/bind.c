@@ -464,7 +464,16 @@ void its_bind_kept(its_expander *x, its_frame *frame, its_insn *call) {
     if (result.slot && result.slot->form != ITS_SLOT_REAL) copy_slot(&at, result.slot, &result.real);
 }
 
-void its_bind_zero(its_expander *x, its_frame *frame, its_insn *call) {
+/* A special register is the same in all threads of a CTA, and nothing can be concluded from it. */
+static its_operand nothing(const place *at, uint64_t size, bool unknown) {
+    its_operand value = {.kind = ITS_OPND_INT};
+    if (!unknown || (size != 4 && size != 8)) return value;
+    value.kind = ITS_OPND_SREG;
+    value.name = its_intern_text(at->x->ctx, size == 4 ? "%nctaid.z" : "%gridid");
+    return value;
+}
+
+void its_bind_nothing(its_expander *x, its_frame *frame, its_insn *call, bool unknown) {
     place at = {x, frame, call, true};
     its_call_parts parts = its_call_take(call);
     its_operand zero = {.kind = ITS_OPND_INT};
@@ -472,10 +481,12 @@ void its_bind_zero(its_expander *x, its_frame *frame, its_insn *call) {
     const its_slot *slot = slot_of(x, frame, &parts.results[0]);
     if (!slot) {
         its_operand reg = its_map_operand(x, frame, &parts.results[0]);
-        put_move(&at, reg_type(width_of(&reg)), reg, zero);
+        put_move(&at, reg_type(width_of(&reg)), reg, nothing(&at, width_of(&reg), unknown));
     } else if (slot->form == ITS_SLOT_CELLS) {
-        for (size_t i = 0; i < slot->param->cells.count; i++)
-            put_move(&at, reg_type(slot->param->cells.items[i].size), cell_operand(slot, i), zero);
+        for (size_t i = 0; i < slot->param->cells.count; i++) {
+            uint32_t size = slot->param->cells.items[i].size;
+            put_move(&at, reg_type(size), cell_operand(slot, i), nothing(&at, size, unknown));
+        }
     } else {
         uint32_t chunk = chunk_size(slot->param->symbol);
         for (uint64_t offset = 0; offset + chunk <= slot->param->symbol->size; offset += chunk)

@@ -389,7 +389,7 @@ static void put_call(its_expander *x, its_insn *insn) {
         its_bind_kept(x, frame, insn);
         return;
     case ITS_CALL_REMOVED:
-        its_bind_zero(x, frame, insn);
+        its_bind_nothing(x, frame, insn, call->callee && call->callee->func->results.n);
         return;
     case ITS_CALL_TRAPS:
         its_emit(x, its_emit_insn(x, frame, insn, true, "trap", 0));

@@ -89,6 +89,7 @@ void its_bind_enter(its_expander *x, its_frame *callee); /* declares the formals
 void its_bind_leave(its_expander *x, its_frame *callee); /* copies the result out */
 void its_bind_access(its_expander *x, its_frame *frame, its_insn *insn, const its_param_access *access);
 void its_bind_kept(its_expander *x, its_frame *frame, its_insn *call); /* a call that stays, with its arguments */
-void its_bind_zero(its_expander *x, its_frame *frame, its_insn *call); /* what a removed call would have returned */
+/* In place of what a removed call would have returned: 0, or something that the assembler can't know. */
+void its_bind_nothing(its_expander *x, its_frame *frame, its_insn *call, bool unknown);
 
 #endif

@@ -75,6 +75,8 @@ typedef struct its_link_call {
     its_insn *insn;
     its_symbol *target;    /* NULL: indirect */
     its_link_func *callee; /* NULL: indirect, or without a body */
+    uint32_t site;         /* plan.c: which entry into a region or library it is, from 1, or 0 */
+    const its_loc *loc;    /* plan.c: the line that a site is on, or NULL */
     uint8_t fate;          /* its_call_fate */
     uint8_t reason;        /* its_kept_reason, if it is kept */
     const char *detail;
@@ -159,6 +161,7 @@ typedef struct its_linker {
     uint64_t growth;             /* instructions that inlining has added */
     uint32_t n_stripped, regions_inlined, calls_inlined;
     ITS_VEC(its_link_kept) kept;
+    ITS_VEC(its_link_kept) sites; /* plan.c: calls by which the main module enters others */
     its_report *report;
 } its_linker;
 

@@ -98,6 +98,28 @@ static void walk_all(plan *planner) {
         }
 }
 
+static void add_site(its_linker *linker, const its_link_func *func, its_link_call *call, const its_loc *loc) {
+    if (!call->callee || call->callee->source == func->source) return;
+    its_link_kept site = {.caller = func, .call = call, .order = linker->sites.count};
+    ITS_PUSH(&linker->scratch, &linker->sites, site);
+    call->site = (uint32_t)linker->sites.count;
+    call->loc = loc;
+}
+
+/* Calls from the main module into another one are numbered, so that options and report can speak of them. */
+static void number_sites(its_linker *linker) {
+    for (size_t i = 0; i < linker->funcs.count; i++) {
+        const its_link_func *func = linker->funcs.items[i];
+        const its_loc *loc = NULL;
+        size_t next = 0;
+        if (func->source != &linker->sources[0]) continue;
+        for (its_node *node = func->func->first; node && next < func->calls.count; node = node->next) {
+            if (node->kind == ITS_NODE_LOC) loc = (const its_loc *)node;
+            if (node == &func->calls.items[next].insn->node) add_site(linker, func, &func->calls.items[next++], loc);
+        }
+    }
+}
+
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t budget_of(const its_linker *linker, const its_link_func *callee) {
@@ -137,10 +159,17 @@ static bool is_small_enough(const its_linker *linker, const its_link_func *calle
     return callee->size <= budget_of(linker, callee);
 }
 
+static bool is_left_out(const its_linker *linker, const its_link_call *call) {
+    uint32_t which = linker->input->options.leave_out;
+    return call->site && (which == ITS_LEAVE_OUT_ALL || which == call->site);
+}
+
 static void decide(its_linker *linker, its_link_func *caller, its_link_call *call) {
     its_link_func *callee = call->callee;
     if (!call->target) return; /* indirect: says so already */
-    if (!callee) {
+    if (is_left_out(linker, call)) {
+        call->fate = ITS_CALL_REMOVED;
+    } else if (!callee) {
         decide_builtin(linker, call);
     } else if (linker->input->options.no_inline) {
         keep(call, ITS_KEPT_OPTION, "");
@@ -269,6 +298,7 @@ bool its_link_plan(its_linker *linker) {
     plan planner = {.linker = linker};
     bool ok = true;
     analyse_all(linker);
+    number_sites(linker);
     walk_all(&planner);
     for (size_t i = 0; i < planner.order.count; i++) ok &= decide_all(linker, planner.order.items[i]);
     return ok;

@@ -63,6 +63,36 @@ static int by_order(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+static void put_source(const its_linker *linker, const its_loc *loc, its_report_site *site) {
+    for (const its_node *node = linker->out->first; loc && node; node = node->next) {
+        if (node->kind != ITS_NODE_FILE || ((const its_file *)node)->index != loc->file) continue;
+        site->source = ((const its_file *)node)->path->text;
+        site->source_line = loc->line;
+        site->source_column = loc->column;
+        return;
+    }
+}
+
+static void report_sites(reporting *reporter) {
+    const its_linker *linker = reporter->linker;
+    size_t n = linker->sites.count;
+    its_report_site *sites = ITS_NEW_ARRAY(reporter->arena, its_report_site, n);
+    position at = {0};
+    for (size_t i = 0; i < n; i++) { /* the main module's own order: lines go on */
+        const its_link_kept *site = &linker->sites.items[i];
+        const its_node *node = &site->call->insn->node;
+        advance(&at, node->origin->source, node->pos);
+        sites[i] = (its_report_site){.caller = site->caller->symbol->name->text,
+                                     .callee = site->call->callee->symbol->name->text,
+                                     .file = node->origin->source->name,
+                                     .line = at.line,
+                                     .column = node->pos - at.line_start + 1};
+        put_source(linker, site->call->loc, &sites[i]);
+    }
+    reporter->report->sites = sites;
+    reporter->report->n_sites = (uint32_t)n;
+}
+
 static void report_kept(reporting *reporter) {
     its_linker *linker = reporter->linker;
     size_t n = linker->kept.count;
@@ -200,6 +230,7 @@ bool its_link_report(its_linker *linker) {
     linker->report->calls_inlined = linker->calls_inlined;
     linker->report->n_stripped = linker->n_stripped;
     report_kept(&reporter);
+    report_sites(&reporter);
     report_externs(&reporter);
     report_funcs(&reporter);
     count_shared(&reporter);

@@ -4,6 +4,7 @@
  *     // MODULE region UNIT [0=id:count]   what follows, up to the next such line, is a region's module
  *     // MODULE library                    or a library; what stands before the first is the main module
  *     // OPTION no_inline | strip_prints | trap_asserts | keep_externs | budget N | region_budget N | deferred PREFIX
+ *     // OPTION leave_out N                the N-th call of the main module into others; 0: all of them
  *     // OPTION version M.N | limit_waits
  *     // EXPECT text           the output holds this, behind what the EXPECT before it found; blanks count as one
  *     // ABSENT text           the output does not hold this anywhere
@@ -145,6 +146,8 @@ static void read_options(data_link *link, const data_file *file) {
             options->keep_externs = true;
         else if ((value = behind(option, "budget")))
             options->budget = (uint32_t)strtoul(value, NULL, 10);
+        else if ((value = behind(option, "leave_out")))
+            options->leave_out = strtoul(value, NULL, 10) ? (uint32_t)strtoul(value, NULL, 10) : ITS_LEAVE_OUT_ALL;
         else if ((value = behind(option, "deferred")))
             link->deferred[options->n_deferred++] = value;
         else if ((value = behind(option, "region_budget")))
