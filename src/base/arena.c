@@ -13,7 +13,7 @@ struct its_arena_chunk {
     max_align_t data[];
 };
 
-enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 20 };
+enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 16 << 20, WHOLE_CHUNK = 2 << 20 };
 
 void its_arena_init(its_arena *arena, its_context *ctx) {
     *arena = (its_arena){.ctx = ctx};
@@ -28,13 +28,20 @@ void its_arena_free(its_arena *arena) {
     its_arena_init(arena, arena->ctx);
 }
 
+/* Grows with the arena. From 2 MB on in multiples of that, the size of a huge page. */
+static size_t next_chunk(size_t total) {
+    if (total < FIRST_CHUNK) return FIRST_CHUNK;
+    size_t size = ITS_ARENA_ROUND(total / 4 + FIRST_CHUNK);
+    if (size < WHOLE_CHUNK) return size;
+    return size < LARGEST_CHUNK ? size - size % WHOLE_CHUNK : LARGEST_CHUNK;
+}
+
 void *its_arena_alloc_slow(its_arena *arena, size_t size) {
     its_allocator *from = &arena->ctx->allocator;
+    if (size == 0) return its_arena_alloc(arena, 8);
     if (size > SIZE_MAX / 2) its_guard_raise(arena->ctx);
-    if (size < 8) size = 8;
-    size_t chunk_size = arena->total < FIRST_CHUNK         ? FIRST_CHUNK
-                        : arena->total > 4 * LARGEST_CHUNK ? LARGEST_CHUNK
-                                                           : arena->total / 4 + FIRST_CHUNK;
+    size = ITS_ARENA_ROUND(size);
+    size_t chunk_size = next_chunk(arena->total);
     bool large = size > chunk_size / 2;
     if (large) chunk_size = size + sizeof(its_arena_chunk);
     its_arena_chunk *chunk = from->resize(from->user, NULL, 0, chunk_size);
@@ -119,10 +126,8 @@ void its_buffer_reserve(its_buffer *buffer, size_t more) {
     if (buffer->capacity - buffer->size >= more) return;
     size_t capacity = buffer->capacity ? buffer->capacity : 256;
     while (capacity - buffer->size < more) capacity *= 2;
-    char *data = its_block_alloc(buffer->ctx, capacity);
+    char *data = its_block_resize(buffer->ctx, buffer->data, capacity);
     if (!data) its_guard_raise(buffer->ctx);
-    if (buffer->size) memcpy(data, buffer->data, buffer->size);
-    its_free(buffer->ctx, buffer->data);
     buffer->data = data;
     buffer->capacity = capacity;
 }

@@ -40,11 +40,13 @@ typedef struct its_arena {
 void its_arena_init(its_arena *arena, its_context *ctx);
 void its_arena_free(its_arena *arena); /* also makes it usable again */
 
+#define ITS_ARENA_ROUND(size) (((size) + 7u) & ~(size_t)7u)
+
 /* `size` bytes aligned for any type, not cleared. Never NULL. */
 void *its_arena_alloc_slow(its_arena *arena, size_t size);
 static inline void *its_arena_alloc(its_arena *arena, size_t size) {
-    size = (size + 7u) & ~(size_t)7u;
-    if ((size_t)(arena->end - arena->next) < size || size == 0) return its_arena_alloc_slow(arena, size);
+    if (size == 0 || size > (size_t)(arena->end - arena->next)) return its_arena_alloc_slow(arena, size);
+    size = ITS_ARENA_ROUND(size); /* fits as well: what is left is a multiple of 8 */
     void *block = arena->next;
     arena->next += size;
     return block;
@@ -96,5 +98,8 @@ _Noreturn void its_guard_raise(its_context *ctx);
 
 /* From the context's allocator; NULL if memory ran out. Such blocks are freed with its_free. */
 void *its_block_alloc(its_context *ctx, size_t size);
+/* The same block with another size, perhaps elsewhere; a new one if it is NULL. NULL, and no change, if memory ran out.
+ */
+void *its_block_resize(its_context *ctx, void *block, size_t size);
 
 #endif

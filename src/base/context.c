@@ -1,10 +1,10 @@
 /* Contexts: the allocator that everything goes through, guards for when it fails, and the table of names. */
 #include "base/context.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/heap.h"
 #include "base/intern.h"
 
 const char *its_status_text(its_status status) {
@@ -33,15 +33,8 @@ const char *its_version(void) {
 
 /* -- allocation ---------------------------------------------------------------------------------------------------- */
 
-static void *heap_resize(void *user, void *block, size_t old_size, size_t new_size) {
-    (void)user, (void)old_size;
-    if (new_size) return realloc(block, new_size);
-    free(block);
-    return NULL;
-}
-
 its_context *its_context_new(const its_allocator *allocator) {
-    its_allocator from = {heap_resize, NULL};
+    its_allocator from = {its_heap_resize, NULL};
     if (allocator) from = *allocator;
     its_context *ctx = from.resize(from.user, NULL, 0, sizeof *ctx);
     if (!ctx) return NULL;
@@ -70,6 +63,16 @@ typedef union block_header {
 void *its_block_alloc(its_context *ctx, size_t size) {
     if (size > SIZE_MAX - sizeof(block_header)) return NULL;
     block_header *header = ctx->allocator.resize(ctx->allocator.user, NULL, 0, size + sizeof *header);
+    if (!header) return NULL;
+    header->size = size;
+    return header + 1;
+}
+
+void *its_block_resize(its_context *ctx, void *block, size_t size) {
+    if (!block) return its_block_alloc(ctx, size);
+    if (size > SIZE_MAX - sizeof(block_header)) return NULL;
+    block_header *header = (block_header *)block - 1;
+    header = ctx->allocator.resize(ctx->allocator.user, header, header->size + sizeof *header, size + sizeof *header);
     if (!header) return NULL;
     header->size = size;
     return header + 1;

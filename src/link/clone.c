@@ -41,7 +41,7 @@ its_operand its_clone_operand(const its_cloner *cloner, const its_operand *opera
     case ITS_OPND_PAIR:
     case ITS_OPND_GROUP:
     case ITS_OPND_ADDR:
-        copy.list = its_arena_alloc(its_module_arena(cloner->out), (operand->count + 1u) * sizeof *copy.list);
+        copy.list = its_arena_alloc(its_module_arena(cloner->out), operand->count * sizeof *copy.list);
         clone_operands(cloner, copy.list, operand->list, operand->count);
         break;
     default:

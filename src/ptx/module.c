@@ -66,7 +66,8 @@ its_arena *its_module_arena(its_module *module) {
 }
 
 size_t its_module_memory(const its_module *module) {
-    return module->priv->arena.total + sizeof(module_block);
+    const its_arena *arena = &module->priv->arena;
+    return arena->total - (size_t)(arena->end - arena->next) + sizeof(module_block);
 }
 
 typedef struct file_job {

@@ -256,15 +256,25 @@ static void put_directive(its_buffer *out, const its_directive *directive) {
     if (directive->semicolon) its_buffer_char(out, ';');
 }
 
+static void put_position(its_buffer *out, uint32_t file, uint32_t line, uint32_t column) {
+    put_u64(out, file);
+    its_buffer_char(out, ' ');
+    put_u64(out, line);
+    its_buffer_char(out, ' ');
+    put_u64(out, column);
+}
+
 static void put_loc(its_buffer *out, const its_loc *loc) {
-    its_buffer_printf(out, ".loc %u %u %u", loc->file, loc->line, loc->column);
+    PUT(out, ".loc ");
+    put_position(out, loc->file, loc->line, loc->column);
     if (!loc->inlined) return;
     if (loc->function) {
         PUT(out, ", function_name ");
         put_name(out, loc->function);
         if (loc->function_offset) its_buffer_char(out, '+'), put_u64(out, loc->function_offset);
     }
-    its_buffer_printf(out, ", inlined_at %u %u %u", loc->at_file, loc->at_line, loc->at_column);
+    PUT(out, ", inlined_at ");
+    put_position(out, loc->at_file, loc->at_line, loc->at_column);
 }
 
 static void put_file(its_buffer *out, const its_file *file) {

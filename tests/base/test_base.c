@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/diag.h"
+#include "base/heap.h"
 #include "base/intern.h"
 
 static void test_names_are_equal_pointers(void **state) {
@@ -54,6 +55,66 @@ static void test_arena_keeps_what_it_gave(void **state) {
     assert_true(arena.total > (10 << 20));
     its_arena_free(&arena);
     assert_int_equal(arena.total, 0);
+    its_context_free(ctx);
+}
+
+static its_status fill_with_nothing(void *user) {
+    its_arena *arena = user;
+    char *before = its_arena_alloc(arena, 24);
+    for (int i = 0; i < 100; i++) {
+        char *nothing = its_arena_alloc(arena, 0);
+        assert_ptr_equal(nothing, i == 0 ? before + 24 : before + 8);
+        before = nothing;
+    }
+    return ITS_OK;
+}
+
+/* An allocation of 0 bytes has an address of its own, and leaves the chunk in use. */
+static void test_nothing_takes_no_chunk(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    its_arena arena;
+    its_arena_init(&arena, ctx);
+    assert_int_equal(its_protect(ctx, fill_with_nothing, &arena), ITS_OK);
+    assert_int_equal(arena.total, 4096);
+    its_arena_free(&arena);
+    its_context_free(ctx);
+}
+
+static char byte_at(size_t i) {
+    return (char)(i * 31 + (i >> 12) * 7);
+}
+
+/* Across the size from which blocks are mapped, both ways, the first bytes stay. */
+static void test_blocks_keep_their_content(void **state) {
+    (void)state;
+    static const size_t sizes[] = {100,           5 << 10, 2 << 20, (2 << 20) + 1, 9 << 20, 40 << 20,
+                                   (6 << 20) - 3, 3 << 20, 1 << 20, 4 << 20,       10};
+    size_t size = 0;
+    char *block = NULL;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        block = its_heap_resize(NULL, block, size, sizes[i]);
+        assert_non_null(block);
+        for (size_t at = 0; at < size && at < sizes[i]; at += 97) assert_int_equal(block[at], byte_at(at));
+        size = sizes[i];
+        for (size_t at = 0; at < size; at++) block[at] = byte_at(at);
+    }
+    assert_null(its_heap_resize(NULL, block, size, 0));
+    assert_null(its_heap_resize(NULL, NULL, 0, 0));
+    assert_null(its_heap_resize(NULL, NULL, 0, SIZE_MAX - 100));
+}
+
+static void test_a_buffer_grows_in_place(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    its_buffer buffer;
+    its_buffer_init(&buffer, ctx);
+    for (size_t i = 0; i < 5 << 20; i++) its_buffer_char(&buffer, byte_at(i));
+    size_t size;
+    char *text = its_buffer_take(&buffer, &size);
+    assert_int_equal(size, 5 << 20);
+    for (size_t i = 0; i < size; i++) assert_int_equal(text[i], byte_at(i));
+    its_free(ctx, text);
     its_context_free(ctx);
 }
 
@@ -153,13 +214,11 @@ static void test_suggestions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_are_equal_pointers),
-        cmocka_unit_test(test_arena_keeps_what_it_gave),
-        cmocka_unit_test(test_products_are_checked),
-        cmocka_unit_test(test_a_diagnostic_shows_both_places),
-        cmocka_unit_test(test_errors_past_a_limit_are_counted),
-        cmocka_unit_test(test_long_lines_are_windowed),
-        cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_names_are_equal_pointers),       cmocka_unit_test(test_arena_keeps_what_it_gave),
+        cmocka_unit_test(test_nothing_takes_no_chunk),         cmocka_unit_test(test_blocks_keep_their_content),
+        cmocka_unit_test(test_a_buffer_grows_in_place),        cmocka_unit_test(test_products_are_checked),
+        cmocka_unit_test(test_a_diagnostic_shows_both_places), cmocka_unit_test(test_errors_past_a_limit_are_counted),
+        cmocka_unit_test(test_long_lines_are_windowed),        cmocka_unit_test(test_suggestions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -388,10 +388,12 @@ static its_status parse_and_print(meter *m) {
     its_context *ctx = its_context_new(&allocator);
     if (!ctx) return ITS_ERR_NOMEM;
     its_module *module;
-    const char *text =
-        HEAD ".global .b32 x[3] = {1, 2, 3};\n.func (.param .b32 r) f(.param .b32 a);\n"
-             ".entry k(.param .b64 p) { .reg .b32 %r<4>; .reg .pred q; .loc 1 2 3\n"
-             "L: @q bra L; { .reg .b64 %r<2>; mov.u64 %r1, x; }\ncall (%r1), f, (%r2); // done\n ret; }\n";
+    char text[8192] = HEAD ".global .b32 x[3] = {1, 2, 3};\n.func (.param .b32 r) f(.param .b32 a);\n"
+                           ".entry k(.param .b64 p) { .reg .b32 %r<99>; .reg .pred q; .loc 1 2 3\n"
+                           "L: @q bra L; { .reg .b64 %r<2>; mov.u64 %r1, x; }\ncall (%r1), f, (%r2); // done\n";
+    size_t size = strlen(text);
+    for (unsigned i = 3; i < 99; i++) size += (size_t)sprintf(text + size, "add.s32 %%r%u, %%r%u, %u;\n", i, i - 1, i);
+    strcpy(text + size, "ret; }\n");
     its_status status = parse(ctx, text, &module);
     char *printed = NULL;
     if (status == ITS_OK) status = its_ptx_print(module, &printed, NULL);
