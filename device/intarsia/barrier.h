@@ -88,27 +88,11 @@ INTARSIA_DEVICE void intarsia_complain_(intarsia_comm *comm, unsigned int reason
     asm volatile("trap;");
 }
 
-/* The communicator, if it is alive and this PE is in its team. */
-INTARSIA_DEVICE intarsia_comm *intarsia_comm_(const void *opaque, unsigned int op) {
-    intarsia_comm *comm = (intarsia_comm *)opaque;
-    if (comm->magic == INTARSIA_COMM_FREED)
-        intarsia_complain_(comm, INTARSIA_COMM_WAS_FREED, op, 0);
-    else if (comm->magic != INTARSIA_COMM_LIVE)
-        asm volatile("trap;"); /* the pointer is none of a communicator */
-    else if (comm->rank == INTARSIA_COMM_NO_RANK)
-        intarsia_complain_(comm, INTARSIA_COMM_NOT_MEMBER, op, 0);
-    return comm;
-}
-
-INTARSIA_DEVICE intarsia_comm *intarsia_comm_of_barrier_(const void *opaque, int group, unsigned int index, int order,
-                                                         unsigned int op) {
-    intarsia_comm *comm = intarsia_comm_(opaque, op);
-    if (index >= comm->n_barriers) intarsia_complain_(comm, INTARSIA_COMM_NO_BARRIER, op, index);
-    if ((unsigned int)group > INTARSIA_BLOCK)
-        intarsia_complain_(comm, INTARSIA_COMM_BAD_GROUP, op, (unsigned int)group);
-    if ((unsigned int)order > INTARSIA_ACQ_REL)
-        intarsia_complain_(comm, INTARSIA_COMM_BAD_ORDER, op, (unsigned int)order);
-    return comm;
+/* What speaks against using the communicator at all: a reason, or INTARSIA_COMM_FINE. */
+INTARSIA_DEVICE unsigned int intarsia_check_(const intarsia_comm *comm) {
+    if (comm->magic == INTARSIA_COMM_FREED) return INTARSIA_COMM_WAS_FREED;
+    if (comm->magic != INTARSIA_COMM_LIVE) asm volatile("trap;"); /* the pointer is none of a communicator */
+    return comm->rank == INTARSIA_COMM_NO_RANK ? INTARSIA_COMM_NOT_MEMBER : INTARSIA_COMM_FINE;
 }
 
 /* -- queries --------------------------------------------------------------------------------------------------------- */
@@ -129,9 +113,10 @@ INTARSIA_DEVICE unsigned long long intarsia_delta_(const intarsia_comm *comm, un
 
 /* Where this PE reaches `address`, symmetric memory of its own, on the PE of rank `peer`. */
 INTARSIA_DEVICE void *intarsia_peer_ptr(const void *opaque, const void *address, int peer) {
-    intarsia_comm *comm = intarsia_comm_(opaque, INTARSIA_COMM_OP_PEER_PTR);
-    if ((unsigned int)peer >= comm->size)
-        intarsia_complain_(comm, INTARSIA_COMM_NO_PEER, INTARSIA_COMM_OP_PEER_PTR, (unsigned int)peer);
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    unsigned int reason = intarsia_check_(comm);
+    if (!reason && (unsigned int)peer >= comm->size) reason = INTARSIA_COMM_NO_PEER;
+    if (reason) intarsia_complain_(comm, reason, INTARSIA_COMM_OP_PEER_PTR, (unsigned int)peer);
     return (void *)((unsigned long long)address + intarsia_delta_(comm, (unsigned int)peer));
 }
 
@@ -149,21 +134,42 @@ INTARSIA_DEVICE unsigned long long intarsia_own_(const unsigned long long *at) {
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
     return value;
 }
+INTARSIA_DEVICE void intarsia_set_own_(unsigned long long *at, unsigned long long value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
+
+/*
+ * All that can be wrong with a barrier, in one place: `op` is what is done there. The first thread of the group, which
+ * alone changes the state, looks at it.
+ */
+INTARSIA_DEVICE void intarsia_check_barrier_(intarsia_comm *comm, int group, unsigned int index, int order,
+                                             unsigned int op) {
+    unsigned int reason = intarsia_check_(comm), number = index;
+    if (!reason && index >= comm->n_barriers) reason = INTARSIA_COMM_NO_BARRIER;
+    if (!reason && (unsigned int)group > INTARSIA_BLOCK)
+        reason = INTARSIA_COMM_BAD_GROUP, number = (unsigned int)group;
+    if (!reason && (unsigned int)order > INTARSIA_ACQ_REL)
+        reason = INTARSIA_COMM_BAD_ORDER, number = (unsigned int)order;
+    if (!reason && intarsia_group_index_(group) == 0) {
+        const intarsia_barrier_state *state = intarsia_state_(comm, index);
+        bool arrived = intarsia_own_(&state->arrived) != intarsia_own_(&state->epoch);
+        if (op == INTARSIA_COMM_OP_WAIT && !arrived) reason = INTARSIA_COMM_NO_ARRIVE;
+        if (op != INTARSIA_COMM_OP_WAIT && arrived) reason = INTARSIA_COMM_TWO_ARRIVES;
+    }
+    if (reason) intarsia_complain_(comm, reason, op, number);
+}
 
 /*
  * Each thread of the group tells some of the peers. What the whole group did before the call comes before the stores:
  * by the group's own barrier, and then by each storing thread's fence.
  */
-INTARSIA_DEVICE void intarsia_arrive_(intarsia_comm *comm, int group, unsigned int index, int order, unsigned int op) {
+INTARSIA_DEVICE void intarsia_arrive_(const intarsia_comm *comm, int group, unsigned int index, int order) {
     intarsia_group_sync_(group);
     unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
-    if (me >= comm->size && me != 0) return;
+    if (me >= comm->size) return;
     intarsia_barrier_state *state = intarsia_state_(comm, index);
     unsigned long long next = intarsia_own_(&state->epoch) + 1;
-    if (me == 0) {
-        if (intarsia_own_(&state->arrived) == next) intarsia_complain_(comm, INTARSIA_COMM_TWO_ARRIVES, op, index);
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&state->arrived), "l"(next) : "memory");
-    }
+    if (me == 0) intarsia_set_own_(&state->arrived, next);
     if (order & INTARSIA_RELEASE) intarsia_fence_();
     unsigned long long mine = intarsia_slot_(comm, index, comm->rank);
 #pragma unroll 1
@@ -175,13 +181,11 @@ INTARSIA_DEVICE void intarsia_arrive_(intarsia_comm *comm, int group, unsigned i
  * Each thread waits for some of the peers; the group's barrier makes what one has seen known to all. The new epoch is
  * known to all by the barrier that the next arrive begins with.
  */
-INTARSIA_DEVICE void intarsia_wait_(intarsia_comm *comm, int group, unsigned int index, int order, unsigned int op) {
+INTARSIA_DEVICE void intarsia_wait_(const intarsia_comm *comm, int group, unsigned int index, int order) {
     unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
     intarsia_barrier_state *state = intarsia_state_(comm, index);
     unsigned long long next = 0;
     if (me < comm->size) next = intarsia_own_(&state->epoch) + 1;
-    if (me == 0 && intarsia_own_(&state->arrived) != next)
-        intarsia_complain_(comm, INTARSIA_COMM_NO_ARRIVE, op, index);
 #pragma unroll 1
     for (unsigned int rank = me; rank < comm->size; rank += count) {
         unsigned long long slot = intarsia_slot_(comm, index, rank);
@@ -191,35 +195,38 @@ INTARSIA_DEVICE void intarsia_wait_(intarsia_comm *comm, int group, unsigned int
             while (intarsia_load_(slot) < next) {}
     }
     intarsia_group_sync_(group);
-    if (me == 0) asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&state->epoch), "l"(next) : "memory");
+    if (me == 0) intarsia_set_own_(&state->epoch, next);
 }
 
-INTARSIA_DEVICE void intarsia_barrier_arrive(const void *opaque, int group, unsigned int index, int order) {
-    intarsia_comm *comm = intarsia_comm_of_barrier_(opaque, group, index, order, INTARSIA_COMM_OP_ARRIVE);
-    intarsia_arrive_(comm, group, index, order, INTARSIA_COMM_OP_ARRIVE);
+INTARSIA_DEVICE void intarsia_barrier_arrive(const void *comm, int group, unsigned int index, int order) {
+    intarsia_check_barrier_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_ARRIVE);
+    intarsia_arrive_((const intarsia_comm *)comm, group, index, order);
 }
-INTARSIA_DEVICE void intarsia_barrier_wait(const void *opaque, int group, unsigned int index, int order) {
-    intarsia_comm *comm = intarsia_comm_of_barrier_(opaque, group, index, order, INTARSIA_COMM_OP_WAIT);
-    intarsia_wait_(comm, group, index, order, INTARSIA_COMM_OP_WAIT);
+INTARSIA_DEVICE void intarsia_barrier_wait(const void *comm, int group, unsigned int index, int order) {
+    intarsia_check_barrier_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_WAIT);
+    intarsia_wait_((const intarsia_comm *)comm, group, index, order);
 }
-INTARSIA_DEVICE void intarsia_barrier_sync(const void *opaque, int group, unsigned int index, int order) {
-    intarsia_comm *comm = intarsia_comm_of_barrier_(opaque, group, index, order, INTARSIA_COMM_OP_SYNC);
-    intarsia_arrive_(comm, group, index, order, INTARSIA_COMM_OP_SYNC);
-    intarsia_wait_(comm, group, index, order, INTARSIA_COMM_OP_SYNC);
+INTARSIA_DEVICE void intarsia_barrier_sync(const void *comm, int group, unsigned int index, int order) {
+    intarsia_check_barrier_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_SYNC);
+    intarsia_arrive_((const intarsia_comm *)comm, group, index, order);
+    intarsia_wait_((const intarsia_comm *)comm, group, index, order);
 }
 
 /* -- signals --------------------------------------------------------------------------------------------------------- */
 
-/* One word of a peer is set, or added to, after all that the group did before: a release. The group's first thread does
- * it. */
+/*
+ * One word of a peer is set, or added to, after all that the group did before: a release. The group's first thread does
+ * it.
+ */
 INTARSIA_DEVICE void intarsia_signal(const void *opaque, int group, int peer, unsigned int slot, int op,
                                      unsigned long long value) {
-    intarsia_comm *comm = intarsia_comm_(opaque, INTARSIA_COMM_OP_SIGNAL);
-    if ((unsigned int)peer >= comm->size)
-        intarsia_complain_(comm, INTARSIA_COMM_NO_PEER, INTARSIA_COMM_OP_SIGNAL, (unsigned int)peer);
-    if (slot >= comm->n_signals) intarsia_complain_(comm, INTARSIA_COMM_NO_SIGNAL, INTARSIA_COMM_OP_SIGNAL, slot);
-    if ((unsigned int)op > INTARSIA_SIGNAL_ADD)
-        intarsia_complain_(comm, INTARSIA_COMM_BAD_SIGNAL_OP, INTARSIA_COMM_OP_SIGNAL, (unsigned int)op);
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    unsigned int reason = intarsia_check_(comm), number = slot;
+    if (!reason && (unsigned int)peer >= comm->size) reason = INTARSIA_COMM_NO_PEER, number = (unsigned int)peer;
+    if (!reason && slot >= comm->n_signals) reason = INTARSIA_COMM_NO_SIGNAL;
+    if (!reason && (unsigned int)op > INTARSIA_SIGNAL_ADD)
+        reason = INTARSIA_COMM_BAD_SIGNAL_OP, number = (unsigned int)op;
+    if (reason) intarsia_complain_(comm, reason, INTARSIA_COMM_OP_SIGNAL, number);
     intarsia_group_sync_(group);
     if (intarsia_group_index_(group) != 0) return;
     unsigned long long at = comm->signals + slot * 8ull + intarsia_delta_(comm, (unsigned int)peer);
@@ -244,11 +251,11 @@ INTARSIA_DEVICE bool intarsia_compares_(unsigned long long seen, int cmp, unsign
 /* Until this PE's own word compares so: an acquire. What was signalled is seen by the whole group. */
 INTARSIA_DEVICE void intarsia_signal_wait(const void *opaque, int group, unsigned int slot, unsigned long long value,
                                           int cmp) {
-    intarsia_comm *comm = intarsia_comm_(opaque, INTARSIA_COMM_OP_SIGNAL_WAIT);
-    if (slot >= comm->n_signals)
-        intarsia_complain_(comm, INTARSIA_COMM_NO_SIGNAL, INTARSIA_COMM_OP_SIGNAL_WAIT, slot);
-    if ((unsigned int)cmp > INTARSIA_CMP_LT)
-        intarsia_complain_(comm, INTARSIA_COMM_BAD_COMPARE, INTARSIA_COMM_OP_SIGNAL_WAIT, (unsigned int)cmp);
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    unsigned int reason = intarsia_check_(comm), number = slot;
+    if (!reason && slot >= comm->n_signals) reason = INTARSIA_COMM_NO_SIGNAL;
+    if (!reason && (unsigned int)cmp > INTARSIA_CMP_LT) reason = INTARSIA_COMM_BAD_COMPARE, number = (unsigned int)cmp;
+    if (reason) intarsia_complain_(comm, reason, INTARSIA_COMM_OP_SIGNAL_WAIT, number);
     if (intarsia_group_index_(group) == 0)
         while (!intarsia_compares_(intarsia_load_acquire_(comm->signals + slot * 8ull), cmp, value)) {}
     intarsia_group_sync_(group);

@@ -12,7 +12,7 @@ calls of the built-in provider.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _lib, _triton
@@ -22,7 +22,6 @@ from ._units import Linking, Source
 _triton.require()
 
 from triton.language import core as tl  # noqa: E402
-from triton.runtime.jit import ConstexprFunction  # noqa: E402
 
 from . import _hook  # noqa: E402
 from . import _language as language  # noqa: E402
@@ -59,35 +58,35 @@ def _check_name(argument: str, value: Any, allowed: Sequence[str]) -> str:
 # -- providers -------------------------------------------------------------------------------------------------------
 
 
-class Provider(ConstexprFunction):  # type: ignore[misc]
-    """Whose functions a barrier becomes. Kernels may refer to one as a global, as they may to a region function."""
+class Provider(language.OfUnit):
+    """Whose functions a barrier becomes."""
 
     def __init__(self, name: str, source: Source, team: str | None = None) -> None:
-        self._name, self._source, self._team = name, source, team
-        self.__name__ = self.__qualname__ = f"barrier_provider_{name}"
-        self.__module__ = "intarsia"
-        self.__doc__ = f"The barriers of {source.path}."
-        self.noinline = False
-        self.used_global_vals: dict[Any, Any] = {}
+        super().__init__(source, name, f"The barriers of {source.path}.")
+        self._team = team
 
     @property
     def cache_key(self) -> str:
-        return f"{_hook.unit_key(self._source)}:{self._name}:{self._team}"
-
-    def __hash__(self) -> int:
-        return hash(self.cache_key)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
+        return f"{super().cache_key}:{self._team}"
 
     def __repr__(self) -> str:
-        return self.__name__
-
-    def __deepcopy__(self, memo: object) -> Provider:
-        return self
+        return f"barrier_provider_{self._name}"
 
     def __call__(self, *_args: Any, **_options: Any) -> Any:
-        raise Error(f"{self.__name__} is no function: pass it as barrier_provider=")
+        raise Error(f"{self!r} is no function: pass it as barrier_provider=")
+
+
+class Operation(language.OfUnit):
+    """An operation in kernels that needs the built-in provider, whose code the kernel then depends on."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(_own()._source, function.__name__, function.__doc__)
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, _semantic: Any = None, _generator: Any = None, **options: Any) -> Any:
+        if _semantic is None:
+            raise Error(f"intarsia.{self._name} is for kernels: call it inside a @triton.jit kernel")
+        return self.__wrapped__(*args, _semantic=_semantic, _generator=_generator, **options)
 
 
 @functools.cache
@@ -121,7 +120,7 @@ def _check_multimem(provider: Provider) -> None:
 # -- barriers --------------------------------------------------------------------------------------------------------
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def distributed_barrier(
     comm: Any,
     space: Any = "device",
@@ -247,7 +246,7 @@ def _word(value: Any, semantic: Any) -> Any:
     return value
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def signal(
     comm: Any, peer: Any, slot: Any, op: Any = "set", value: Any = 1, _semantic: Any = None, _generator: Any = None
 ) -> Any:
@@ -263,7 +262,7 @@ def signal(
     return _call("signal", args, False, None, _semantic, _generator)
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def signal_wait(
     comm: Any, slot: Any, value: Any, cmp: Any = "ge", _semantic: Any = None, _generator: Any = None
 ) -> Any:
@@ -287,31 +286,31 @@ def _query(name: str, comm: Any, semantic: Any, generator: Any) -> Any:
     return _call(name, [address], False, None, semantic, generator)
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def comm_rank(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     """This PE's rank in the team of `comm`."""
     return _query("rank", comm, _semantic, _generator)
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def comm_size(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     """How many PEs the team of `comm` has."""
     return _query("size", comm, _semantic, _generator)
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def comm_local_rank(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     """This PE's rank among the members that are reached by loads and stores."""
     return _query("local_rank", comm, _semantic, _generator)
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def comm_local_size(comm: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     """How many members are reached by loads and stores."""
     return _query("local_size", comm, _semantic, _generator)
 
 
-@tl.builtin  # type: ignore[untyped-decorator]
+@Operation
 def peer_ptr(comm: Any, pointer: Any, peer: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     """Where this PE reaches what `pointer`, symmetric memory of its own, is on the PE of rank `peer`."""
     try:

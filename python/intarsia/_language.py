@@ -81,17 +81,14 @@ class Unit(JITCallable):  # type: ignore[misc]
         return self._functions[name]
 
 
-class Region(ConstexprFunction):  # type: ignore[misc]
-    """A device function that kernels call, as `fn(args)` or `intarsia.call(fn, args)`."""
+class OfUnit(ConstexprFunction):  # type: ignore[misc]
+    """What kernels may refer to as a global, and then depend on a unit by: see the head of this file."""
 
-    def __init__(
-        self, source: Source, name: str, arity: int | None = None, result: Any = None, doc: str | None = None
-    ) -> None:
+    def __init__(self, source: Source, name: str, doc: str | None) -> None:
         self._source, self._name = source, name
-        self._arity, self._result = arity, result
         self.__name__ = self.__qualname__ = name
         self.__module__ = "intarsia"
-        self.__doc__ = doc or f"The device function {name} of {source.path}."
+        self.__doc__ = doc
         self.noinline = False
         self.used_global_vals: dict[Any, Any] = {}
         source.on_change = _watch.forget
@@ -107,10 +104,23 @@ class Region(ConstexprFunction):  # type: ignore[misc]
         return self is other
 
     def __repr__(self) -> str:
-        return f"region_{self._name}"
+        return self._name
 
-    def __deepcopy__(self, memo: object) -> Region:
+    def __deepcopy__(self, memo: object) -> OfUnit:
         return self
+
+
+class Region(OfUnit):
+    """A device function that kernels call, as `fn(args)` or `intarsia.call(fn, args)`."""
+
+    def __init__(
+        self, source: Source, name: str, arity: int | None = None, result: Any = None, doc: str | None = None
+    ) -> None:
+        super().__init__(source, name, doc or f"The device function {name} of {source.path}.")
+        self._arity, self._result = arity, result
+
+    def __repr__(self) -> str:
+        return f"region_{self._name}"
 
     def __call__(
         self, *args: Any, sync: Any = True, dtype: Any = None, _semantic: Any = None, _generator: Any = None

@@ -117,6 +117,23 @@ def test_the_index_is_the_program_of_any_grid(simulator):
     comm.free()
 
 
+def test_kernels_depend_on_the_code_of_the_barriers(comm, monkeypatch):
+    """Triton's cache must not give a kernel with the barriers of an older version."""
+    from intarsia import _barriers
+
+    before, one.hash = one.cache_key, None
+    assert one.cache_key == before
+    monkeypatch.setattr(_barriers.Operation, "cache_key", property(lambda self: "of another version"))
+    one.hash = None
+    assert one.cache_key != before
+    one.hash = None
+
+
+def test_operations_are_for_kernels(comm):
+    with pytest.raises(intarsia.Error, match=r"intarsia\.signal_wait is for kernels: call it inside a @triton\.jit kernel"):
+        intarsia.signal_wait(comm, 0, 1)
+
+
 # -- what is refused -------------------------------------------------------------------------------------------------
 
 
