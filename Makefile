@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
-.PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python check \
+.PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python test-rounds check \
         check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-sim bench-ptx \
         fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz nightly wheel clean
 
@@ -76,6 +76,9 @@ test-c: test-c-asan-gcc ## the C tests under AddressSanitizer and UndefinedBehav
 test-c-%: build-tests-%
 	@echo "== C tests, $*"
 	@$(CTEST) --preset $*
+
+test-rounds: build-tests-release ## 10,000 rounds of each kind of barrier between simulated PEs, instead of some hundred
+	@INTARSIA_TEST_ROUNDS=10000 build/release/bin/test_comm_comm
 
 test-python: build-tests-release build-tests-asan-gcc ## the Python tests and those of the command line
 	@echo "== Python tests"

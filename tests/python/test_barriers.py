@@ -130,7 +130,7 @@ def test_kernels_depend_on_the_code_of_the_barriers(comm, monkeypatch):
 
 
 def test_operations_are_for_kernels(comm):
-    with pytest.raises(intarsia.Error, match=r"intarsia\.signal_wait is for kernels: call it inside a @triton\.jit kernel"):
+    with pytest.raises(intarsia.Error, match=r"intarsia\.signal_wait is for kernels: call it inside"):
         intarsia.signal_wait(comm, 0, 1)
 
 
