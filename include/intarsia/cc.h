@@ -79,18 +79,20 @@ ITS_API its_status its_unit_signature(its_context *ctx, const its_unit *unit, co
  */
 ITS_API const char *its_cc_builtin(const char *name);
 
-/*
- * Checks that FlagCX's headers give the names and values that barriers are lowered with (src/link/barrier.def), by
- * compiling them. `teams`: also those that the functions with a team take. ITS_ERR_INPUT with an error for each name
- * that is missing or has another value.
- */
+/* Headers of a FlagCX installation: paths, and what compiling them takes. */
 typedef struct its_flagcx_headers {
-    const char *const *files; /* paths */
+    const char *const *files;
     uint32_t n_files;
     const char *const *options; /* "-Idir" ... */
     uint32_t n_options;
-    bool teams;
+    bool teams; /* the names that functions with a team take matter as well */
 } its_flagcx_headers;
+
+/*
+ * Checks that FlagCX's headers give the names and values that barriers are lowered with (src/link/barrier.def), by
+ * compiling them for `arch`. ITS_ERR_INPUT with an error for each name that is missing or has another value;
+ * ITS_ERR_ABSENT if there is no NVRTC.
+ */
 ITS_API its_status its_flagcx_check_headers(its_context *ctx, const its_flagcx_headers *headers, const char *arch);
 
 /*

@@ -43,16 +43,23 @@ ITS_API its_status its_comm_new(its_backend *backend, const its_comm_options *op
 /*
  * Collective. Waits for this PE's work and for all PEs, then gives the memory back. What kernels were given stays as a
  * mark that says "freed", until the backend is closed, so that a kernel that still uses it is told. `comm` is gone
- * whatever is returned. Before the backend is closed; NULL is fine.
+ * whatever is returned: ITS_ERR_FAULT if a kernel failed before. Before the backend is closed; NULL is fine.
  */
 ITS_API its_status its_comm_free(its_comm *comm);
 
+/* What the communicator is; lives as long as it. */
 ITS_API const its_comm_info *its_comm_query(const its_comm *comm);
 
-/* The address at which this PE reaches `address`, symmetric memory of its own, on the PE of rank `rank`. */
+/*
+ * The address at which this PE reaches `address`, symmetric memory of its own, on the PE of rank `rank`; ITS_ERR_INPUT
+ * if there is no such rank or `address` is not symmetric.
+ */
 ITS_API its_status its_comm_peer(its_comm *comm, uint64_t address, uint32_t rank, uint64_t *mapped);
 
-/* How many barriers a kernel can use: a launch whose largest index is `most` (counted from 0) is refused by name. */
+/*
+ * For launchers: whether a launch of `kernel` on `grid` whose largest index is `most`, counted from 0, stays within the
+ * barriers that there are; ITS_ERR_INPUT with all three in the error if not.
+ */
 ITS_API its_status its_comm_check_index(its_comm *comm, const char *kernel, uint64_t most, const uint32_t grid[3]);
 
 #ifdef __cplusplus

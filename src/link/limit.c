@@ -198,7 +198,8 @@ static const char *path_of(const its_module *module, uint32_t file) {
 
 /* Of the source lines that a line was inlined through, the innermost in a file of the user. */
 static bool is_ours(const char *path) {
-    return strncmp(path, "gpu/", 4) == 0 || strstr(path, "nvshmem/") != NULL || strstr(path, "/nvshmem_") != NULL;
+    return strncmp(path, "gpu/", 4) == 0 || strncmp(path, "intarsia/", 9) == 0 || strstr(path, "nvshmem/") != NULL ||
+           strstr(path, "/nvshmem_") != NULL;
 }
 
 static const its_loc *find_loc(const its_func *func, const its_loc *inner) {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import triton
 import triton.language as tl
-from kernels import assemble, machine_code
+from kernels import ARCHS, assemble, build, machine_code
 
 import intarsia
 
@@ -84,6 +84,15 @@ def test_no_call_is_left(comm, kind, group):
     assert not re.search(r"^\s*(@\S+\s+)?call\b", ptx, re.M)
     assert "intarsia." not in re.sub(r"//.*", "", ptx).replace("intarsia/", "")
     assert ".func" not in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", ["arrive", "wait", "sync"])
+def test_machine_code_has_no_call(tmp_path, kind, arch):
+    constants = {"KIND": kind, "GROUP": "block", "ORDER": "acq_rel"}
+    kernel = build(one, {"comm": "*i64", "x": "*fp32"} | dict.fromkeys(constants, "constexpr"), arch, constants)
+    code = machine_code(kernel.asm["cubin"], tmp_path)
+    assert "BAR.SYNC" in code and not re.search(r"\bCALL\b|\bRET\b", code)
 
 
 @pytest.mark.parametrize(

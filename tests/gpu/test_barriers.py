@@ -1,0 +1,69 @@
+"""Barriers and signals between PEs: the programs that run on the simulator too, and example 03."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from test_runs import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "python" / "programs"
+EXAMPLE = ROOT / "examples" / "03-device-barrier" / "device-barrier.py"
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_barrier_hands_data_over(pes, n):
+    done = pes(n, PROGRAMS / "barrier_slice.py")
+    assert done.returncode == 0
+    assert len(re.findall(r"PE \d of \d: good", done.stdout)) == n
+
+
+@pytest.mark.parametrize("kind", ["split", "sync"])
+def test_ten_thousand_rounds(pes, kind):
+    """PEs that share a GPU take turns on it, some milliseconds each."""
+    done = pes(2, PROGRAMS / "barrier_rounds.py", kind, "10000", "block", timeout=600)
+    assert done.returncode == 0
+    for pe in range(2):
+        assert f"PE {pe} of 2: 10000 rounds of {kind} by block: 0 wrong, 0 calls left" in done.stdout
+
+
+@pytest.mark.parametrize("group", ["warp", "thread"])
+def test_smaller_groups(pes, group):
+    done = pes(2, PROGRAMS / "barrier_rounds.py", "split", "500", group, timeout=300)
+    assert done.returncode == 0
+    assert done.stdout.count(f"500 rounds of split by {group}: 0 wrong, 0 calls left") == 2
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_signals_and_queries(pes, n):
+    done = pes(n, PROGRAMS / "barrier_signals.py")
+    assert done.returncode == 0
+    assert len(re.findall(r"PE \d of \d: good", done.stdout)) == n
+
+
+def check_example(done, n):
+    assert done.returncode == 0
+    assert len(re.findall(r": equal to NumPy's, largest difference 0$", done.stdout, re.M)) == 2 * n
+
+
+@pytest.mark.parametrize("transport", ["all", "p2p"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_example_03(pes, n, transport):
+    check_example(pes(n, EXAMPLE, "-n", "5000", timeout=300, INTARSIA_TRANSPORT=transport), n)
+
+
+def test_example_03_under_torchrun(run):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port", str(free_port())]
+    check_example(run([*command, str(EXAMPLE)], timeout=300), 2)
+
+
+def test_a_pe_that_never_comes(pes):
+    """The limit of waits says where in the kernel."""
+    done = pes(2, "alone.py", timeout=90)
+    assert done.returncode != 0
+    output = done.stdout + done.stderr
+    assert re.search(r"PE 0, kernel 'meet', CTA \(0, 0, 0\), thread \(\d+, 0, 0\) waits at \S+/alone.py:10 for", output)
+    assert ">= 1 and sees 0" in output
