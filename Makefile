@@ -19,7 +19,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python test-rounds check \
-        check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-sim bench-ptx \
+        check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-barriers bench-sim bench-ptx \
         fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz nightly wheel clean
 
 default: build
@@ -111,6 +111,9 @@ bench-gpu: build ## figures on a GPU: waits in a product, linking NVSHMEM
 bench-ag-gemm: build ## all-gather GEMM on GPUS=1 GPUs beside torch's: a table in build/ag_gemm.csv, .json, .png
 	@PYTHONPATH=python $(GPU_PYTHON) -m torch.distributed.run --nproc_per_node=$(GPUS) bench/ag_gemm.py --tune \
 	    --out build/ag_gemm $(BENCH_ARGS)
+
+bench-barriers: build ## barriers inside kernels beside NVSHMEM's, on GPUS=2 GPUs or as many PEs on one
+	@PYTHONPATH=python INTARSIA_PYTHON=$(GPU_PYTHON) build/release/bin/intarsia run -n $(GPUS) bench/barriers.py $(BENCH_ARGS)
 
 check: check-globals check-api check-format check-python check-tidy ## what can be said without running: globals, comments of the API, format, clang-tidy, ruff, mypy
 

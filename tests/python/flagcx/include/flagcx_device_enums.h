@@ -1,6 +1,6 @@
 /*
- * A double for tests, not FlagCX: the names and values that Intarsia's barriers rely on, in the shape of FlagCX's header
- * of this name. GROUP_WARP and the like let a test give a wrong value.
+ * A double for tests, not FlagCX: the names and values that Intarsia's barriers rely on, in the shape of FlagCX's
+ * header of this name. GROUP_WARP and the like let a test give a wrong value.
  */
 #ifndef STAND_IN_ENUMS_H
 #define STAND_IN_ENUMS_H
