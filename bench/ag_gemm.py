@@ -183,8 +183,6 @@ def torch_way(op: Any, world: World, a: torch.Tensor, b: torch.Tensor, c: torch.
 def measure(example: ModuleType, world: World, shape: Shape, given: argparse.Namespace) -> dict[str, Any]:
     m, n, k = shape
     op = example.AllGatherGemm(m, n, k, "float16")
-    if world.shared:  # a copy on the same GPU may need multiprocessors, and all PEs' products wait on that GPU
-        op.plan = dataclasses.replace(op.plan, push_ctas=max(op.plan.push_ctas, 8))
     make = torch.Generator("cuda").manual_seed(world.rank + 77)
     b = torch.randn(n, k, dtype=torch.float16, device="cuda", generator=make)
     a = shard(m, k, 0, world.rank)
@@ -229,8 +227,7 @@ def timeline(example: ModuleType, world: World, shape: Shape) -> list[dict[str, 
     op = example.AllGatherGemm(m, n, k, "float16")
     if op.plan.kernel != "hopper":
         raise SystemExit("the timeline is made by the kernel for Hopper, which this shape or GPU does not get")
-    if world.shared:
-        op.plan = dataclasses.replace(op.plan, push_ctas=max(op.plan.push_ctas, 8))
+    op.plan = dataclasses.replace(op.plan, overlap=True)
     b = torch.randn(n, k, dtype=torch.float16, device="cuda")
     a = shard(m, k, 0, world.rank)
     c = torch.empty(world.size * m, n, dtype=torch.float16, device="cuda")
@@ -247,7 +244,7 @@ def timeline(example: ModuleType, world: World, shape: Shape) -> list[dict[str, 
     op.host.ag_time_copies(copies, example._stream())
     op.run(plan, a, b, c, stamps)
     torch.cuda.synchronize()
-    events = tile_events(stamps.cpu().tolist(), world.rank, op.sms - (plan.push_ctas if world.size > 1 else 0))
+    events = tile_events(stamps.cpu().tolist(), world.rank, op.ctas(plan))
     events += copy_events(op, copies, world, triton.cdiv(m, plan.chunk_rows))
     op.close()
     return events

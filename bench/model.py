@@ -12,6 +12,7 @@ The time is when the last tile is done. It never is less than the product alone 
 
     model.py table                      predictions for the nine shapes on 2 to 64 GPUs
     model.py compare RESULTS.json       predictions beside what bench/ag_gemm.py has measured
+    model.py products RESULTS.json      the product alone beside what bench/gemm.py has measured
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ SHAPES = (
 class Machine:
     """One GPU and its links. The GPU's figures are an H200's (bench/RESULTS.md), the links' are assumptions."""
 
-    tflops: float = 660.0  # of the product alone, sustained
+    tflops: float = 680.0  # of the product alone, sustained: what the power limit leaves
+    peak_tflops: float = 760.0  # with all multiprocessors at work and power to spare
     sms: int = 132
-    launch_us: float = 4.0  # a kernel's beginning and end
+    launch_us: float = 5.0  # a kernel's beginning and end
     link_gbs: float = 370.0  # to a peer on the same node, one direction
     node: int = 8  # GPUs of a node
     network_gbs: float = 45.0  # to a peer on another node
-    engine_us: float = 4.0  # what a copy and its signal cost whatever their size
+    engine_us: float = 4.5  # what a copy and its signal cost whatever their size
     signal_us: float = 2.0  # from the last byte sent to the wait that sees the signal
-    sm_gbs: float = 25.0  # what one multiprocessor pushes
+    sm_gbs: float = 18.0  # what one multiprocessor pushes
     sm_chunk_us: float = 1.5  # what a chunk costs the multiprocessor that pushes it
     slowdown: float = 1.02  # of the product while copies come in
 
@@ -58,12 +60,13 @@ class Prediction:
         return max(self.gemm_ms, self.copy_ms)
 
 
-def gemm_ms(problem: Any, block: tuple[int, int, int], machine: Machine, sms: int | None = None) -> float:
-    """The product alone: its tiles in waves, the last of which may not fill the GPU."""
-    ctas = sms or machine.sms
+def gemm_ms(problem: Any, block: tuple[int, int, int], machine: Machine) -> float:
+    """The product alone: its tiles in waves, the last of which may not fill the GPU, or as power allows."""
     tiles = problem.world * math.ceil(problem.m / block[0]) * math.ceil(problem.n / block[1])
-    tile_us = 2 * block[0] * block[1] * problem.k / (machine.tflops * 1e6 / machine.sms)
-    return (math.ceil(tiles / ctas) * tile_us + machine.launch_us) / 1e3
+    tile_us = 2 * block[0] * block[1] * problem.k / (machine.peak_tflops * 1e6 / machine.sms)
+    waves_us = math.ceil(tiles / machine.sms) * tile_us
+    power_us = 2 * problem.world * problem.m * problem.n * problem.k / (machine.tflops * 1e6)
+    return (max(waves_us, power_us) + machine.launch_us) / 1e3
 
 
 def chunk_us(problem: Any, plan: Any, machine: Machine, rows: int, away: bool) -> float:
@@ -164,17 +167,32 @@ def compare(results: dict[str, Any], machine: Machine) -> tuple[str, float]:
     return "\n".join(lines), worst
 
 
+def compare_products(rows: list[dict[str, Any]], machine: Machine) -> tuple[str, float]:
+    lines = [f"{'m, n, k':>22} {'PEs':>4} {'measured':>10} {'predicted':>10} {'error':>7}"]
+    worst = 0.0
+    for row in rows:
+        problem = _Problem(row["m"], row["n"], row["k"], row["world"])
+        high, wide, deep = map(int, row["best"].split(",")[0].split("x"))
+        predicted, measured = gemm_ms(problem, (high, wide, deep), machine), row["tried"][row["best"]]["ms"]
+        error = predicted / measured - 1
+        worst = max(worst, abs(error))
+        shape = f"{problem.m}, {problem.n}, {problem.k}"
+        lines.append(f"{shape:>22} {problem.world:4} {measured:10.4f} {predicted:10.4f} {error:+7.1%}")
+    return "\n".join(lines), worst
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    about = {"table": "predictions for 2 to 64 GPUs", "compare": "predictions beside measured times"}
+    about = {"table": "predictions for 2 to 64 GPUs", "compare": "predictions beside measured times",
+             "products": "the product alone beside measured times"}
     for name, text in about.items():
         command = commands.add_parser(name, help=text)
         for field in dataclasses.fields(Machine):
             kind = int if isinstance(field.default, int) else float
             command.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=field.default)
-        if name == "compare":
-            command.add_argument("results", help="the JSON that bench/ag_gemm.py writes")
+        if name != "table":
+            command.add_argument("results", help="the JSON that the benchmark writes")
             command.add_argument("--most", type=float, default=0.25, help="error that is still taken (default 0.25)")
     given = parser.parse_args(arguments)
     machine = Machine(**{field.name: getattr(given, field.name) for field in dataclasses.fields(Machine)})
@@ -182,7 +200,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(table(machine))
         return 0
     with open(given.results) as file:
-        text, worst = compare(json.load(file), machine)
+        measured = json.load(file)
+    text, worst = compare(measured, machine) if given.command == "compare" else compare_products(measured, machine)
     print(text)
     if worst > given.most:
         print(f"the largest error, {worst:.1%}, is more than {given.most:.1%}", file=sys.stderr)

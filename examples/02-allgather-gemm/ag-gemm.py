@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import ctypes
 import dataclasses
+import os
 import sys
 import time
 
@@ -92,7 +93,7 @@ class AllGatherGemm:
         self.problem = Problem(m, n, k, self.n_pes, 4 if dtype == "float32" else 2)
         self.on_gpu = not simulated()
         self.has_hopper = self.on_gpu and triton.runtime.driver.active.get_current_target().arch == 90
-        self.machine, self.sms = _machine() if self.on_gpu else ("simulator", 4)
+        self.machine, self.sms, self.spare = _machine() if self.on_gpu else ("simulator", 4, 0)
         self.host = intarsia.load_host("ag-gemm-host.c")
         for name in ("ag_workspace", "ag_signals", "ag_lane"):
             getattr(self.host, name).restype = ctypes.c_void_p
@@ -178,6 +179,10 @@ class AllGatherGemm:
         n_chunks = triton.cdiv(self.problem.m, plan.chunk_rows)
         self._done(self.host.ag_wait_all(own, self.epoch, n_chunks, stream), "the stream did not take the copy")
 
+    def ctas(self, plan: Plan) -> int:
+        """Those of the product."""
+        return self.sms - (max(plan.push_ctas, self.spare) if self.n_pes > 1 else 0)
+
     def _workspace(self) -> intarsia.Array:
         return intarsia.from_address(
             self.host.ag_workspace(self.epoch), (self.n_pes * self.problem.m, self.problem.k), self.dtype
@@ -188,7 +193,7 @@ class AllGatherGemm:
 
     def _multiply(self, plan: Plan, a, b, c, stamps=None) -> None:
         p, (bm, bn, bk) = self.problem, plan.block
-        n_ctas = self.sms - (plan.push_ctas if self.n_pes > 1 else 0)
+        n_ctas = self.ctas(plan)
         if plan.kernel == "hopper":
             import ag_hopper
 
@@ -259,11 +264,16 @@ class AllGatherGemm:
 # -- torch on GPUs ---------------------------------------------------------------------------------------------------
 
 
-def _machine() -> tuple[str, int]:
+def _machine() -> tuple[str, int, int]:
+    """
+    The GPU's name, its multiprocessors, and how many of them the product must leave alone: some, where PEs share the
+    GPU. Copies between them may need multiprocessors, and the product that waits for those copies gives none away.
+    """
     import torch
 
     about = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return about.name, about.multi_processor_count
+    shared = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > torch.cuda.device_count()
+    return about.name, about.multi_processor_count, 8 if shared else 0
 
 
 def _stream() -> int:

@@ -48,10 +48,12 @@ def test_a_run_computed_by_hand(model):
 
 
 def test_the_product_alone_comes_in_waves(model):
-    machine = model.Machine(tflops=132.0, sms=132, launch_us=0.0)  # 1 TFLOP/s each
+    machine = model.Machine(tflops=1e9, peak_tflops=132.0, sms=132, launch_us=0.0)  # 1 TFLOP/s each
     full = problem(128 * 12, 256 * 11, 1000, 1)  # 132 tiles: one wave
     tile_ms = 2 * 128 * 256 * 1000 / 1e12 * 1e3
     assert model.gemm_ms(full, (128, 256, 64), machine) == pytest.approx(tile_ms)
+    weak = dataclasses.replace(machine, tflops=66.0)
+    assert model.gemm_ms(full, (128, 256, 64), weak) == pytest.approx(2 * tile_ms), "power for half of it"
     more = problem(128 * 12, 256 * 11 + 1, 1000, 1)
     assert model.gemm_ms(more, (128, 256, 64), machine) == pytest.approx(2 * tile_ms)
 
@@ -138,6 +140,18 @@ def test_compare(model, tmp_path, times, code):
     error = done.stdout.splitlines()[1].split()[-1]
     assert float(error.rstrip("%")) == pytest.approx(100 * (1 / times - 1), abs=0.06)
     assert ("the largest error, 50.0%, is more than 25.0%" in done.stderr) == bool(code)
+
+
+@pytest.mark.parametrize(("times", "code"), [(1.0, 0), (3.0, 1)])
+def test_products(model, tmp_path, times, code):
+    wanted = model.gemm_ms(problem(), (128, 128, 64), model.Machine())
+    name = "128x128x64, 5 stages, group 8"
+    row = {"m": 4096, "n": 8192, "k": 8192, "world": 8, "best": name, "tried": {name: {"ms": wanted * times}}}
+    path = tmp_path / "gemm.json"
+    path.write_text(json.dumps([row]))
+    done = run("products", path)
+    assert done.returncode == code
+    assert float(done.stdout.split()[-1].rstrip("%")) == pytest.approx(100 * (1 / times - 1), abs=0.06)
 
 
 def test_figures_of_the_machine_can_be_given(tmp_path):
