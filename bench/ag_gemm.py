@@ -15,6 +15,7 @@ being late each time; then times are taken, each the median of `--repeats` after
     ours        the operator
     speed-up    torch over ours
     fraction    limit over ours
+    orders      what a call of the operator costs the CPU, in microseconds
 
 NCCL takes no two ranks on one GPU. Where PEs share one, "torch" is our gathering and torch.matmul, and says so; PEs
 then take turns on the GPU, and times mean little.
@@ -56,7 +57,7 @@ Shape = tuple[int, int, int]
 COLUMNS = (
     ("torch_ms", "torch", "9.4f"), ("cublas_ms", "cuBLAS", "9.4f"), ("gemm_ms", "GEMM", "9.4f"),
     ("copy_ms", "copy", "9.4f"), ("limit_ms", "limit", "9.4f"), ("ours_ms", "ours", "9.4f"),
-    ("speed_up", "speed-up", "8.3f"), ("fraction", "fraction", "8.3f"), ("error", "error", "8.1e"),
+    ("speed_up", "speed-up", "8.3f"), ("fraction", "fraction", "8.3f"), ("orders_us", "orders", "6.0f"), ("error", "error", "8.1e"),
 )  # fmt: skip
 
 
@@ -141,16 +142,32 @@ def check(op: Any, world: World, b: torch.Tensor, iterations: int) -> float:
     return float("nan") if errors.isnan().any() else worst
 
 
-def median_ms(world: World, op: Any, call: Any, repeats: int) -> float:
-    """Each PE's median, averaged over the PEs. In front of each call the L2 cache is emptied."""
+def medians_ms(world: World, op: Any, calls: dict[str, Any], repeats: int) -> dict[str, float]:
+    """
+    Of each call every PE's median, averaged over the PEs. Calls run in turns, so that a GPU that gets warm slows all of
+    them; in front of each the L2 cache is emptied.
+    """
     flush = torch.empty(32 << 20, dtype=torch.int32, device="cuda")
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for index in range(repeats + 3):
+        for name, call in calls.items():
+            flush.zero_()
+            ms = op.time_of(call)
+            if index >= 3:
+                times[name].append(ms)
+    return {name: world.mean(statistics.median(column)) for name, column in times.items()}
 
-    def one() -> float:
-        flush.zero_()
-        return op.time_of(call)
 
-    times = [one() for _ in range(repeats + 3)][3:]
-    return world.mean(statistics.median(times))
+def orders_us(op: Any, call: Any, repeats: int) -> float:
+    """What a call costs the CPU, the GPU being busy with something else."""
+    times = []
+    for _ in range(repeats + 1):
+        intarsia.barrier()
+        torch.cuda._sleep(3_000_000)
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times[1:]) * 1e6
 
 
 def gemm_alone(op: Any, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, me: int) -> Any:
@@ -209,7 +226,8 @@ def times(op: Any, world: World, a: torch.Tensor, b: torch.Tensor, c: torch.Tens
     }
     hopper = op.plan.kernel == "hopper"
     calls["gemm_ms"] = gemm_alone(op, whole, b, c, world.rank) if hopper else calls["cublas_ms"]
-    found = {name: median_ms(world, op, call, repeats) for name, call in calls.items()}
+    found = medians_ms(world, op, calls, repeats)
+    found["orders_us"] = world.mean(orders_us(op, calls["ours_ms"], repeats))
     if world.size == 1:
         found["copy_ms"] = 0.0
     found["limit_ms"] = max(found["gemm_ms"], found["copy_ms"])
@@ -361,7 +379,8 @@ def draw(path: str, results: dict[str, Any]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    titles = ["m", "n", "k", *(f"{title}, ms" if name.endswith("_ms") else title for name, title, _ in COLUMNS)]
+    titles = ["m", "n", "k"]
+    titles += [f"{title}, {name[-2:]}" if name[-3:] in ("_ms", "_us") else title for name, title, _ in COLUMNS]
     cells = [
         [f"{row[x]}" for x in "mnk"]
         + [f"{row[name]:{kind.lstrip('0123456789')}}" if name in row else "" for name, _, kind in COLUMNS]

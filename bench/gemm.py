@@ -87,7 +87,10 @@ def measure(shape: Shape, world: int, seconds: float, plans: list[ag_plan.Plan])
     cublas()
     tried: dict[str, Any] = {}
     of_name = {}
+    small = world * m * n < 2 * sms * 128 * 256  # what less than two waves of the largest tile cover
     for plan in plans:
+        if plan.block[0] * plan.block[1] < 128 * 128 and not small:
+            continue
         plan = dataclasses.replace(plan, chunk_rows=-(-m // plan.block[0]) * plan.block[0])
         name, call = name_of(plan), ours(plan)
         c.fill_(float("nan"))

@@ -231,14 +231,16 @@ class AllGatherGemm:
 
     # -- tuning --
 
-    def tune(self, a, b, c, repeats: int = 5) -> float:
+    def tune(self, a, b, c, repeats: int = 7) -> float:
         """Collective: finds the best plan, keeps it on disk, follows it from now on. Returns its milliseconds."""
 
-        def measure(plan: Plan) -> float:
-            times = [self.time_of(lambda: self.run(plan, a, b, c)) for _ in range(repeats + 1)][1:]
-            return self.largest([int(sorted(times)[repeats // 2] * 1e6)])[0] / 1e6
+        def duel(*plans: Plan) -> tuple[float, float]:
+            times = [[self.time_of(lambda p=p: self.run(p, a, b, c)) for p in plans] for _ in range(repeats + 1)][1:]
+            middle = [int(sorted(column)[repeats // 2] * 1e6) for column in zip(*times)]
+            one, other = self.largest(middle)
+            return one / 1e6, other / 1e6
 
-        self.plan, ms = tune(self.problem, self.plan, measure)
+        self.plan, ms = tune(self.problem, self.plan, duel)
         self.why = f"tuned: {ms:.4f} ms"
         if self.me == 0:
             keep(self.problem, self.machine, self.plan, ms)

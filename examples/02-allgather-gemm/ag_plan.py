@@ -50,6 +50,7 @@ def place(tile, tiles_m, tiles_n, chunk_tiles, group):
 KERNELS = ("simple", "hopper")
 PUSHES = ("engine", "sm")
 SHARED_BYTES = 232448  # what a CTA may have on Hopper
+MARGIN = 0.005  # by which another plan must be faster to be taken
 
 
 @dataclass(frozen=True)
@@ -177,35 +178,43 @@ def default(problem: Problem, hopper: bool, machine: object = None) -> tuple[Pla
 # -- tuning ----------------------------------------------------------------------------------------------------------
 
 
-def tune(problem: Problem, start: Plan, measure: Callable[[Plan], float], most: int = 40) -> tuple[Plan, float]:
+Duel = Callable[[Plan, Plan], tuple[float, float]]
+
+
+def tune(problem: Problem, start: Plan, duel: Duel, most: int = 40) -> tuple[Plan, float]:
     """
     The best of at most `most` plans around `start`, and its milliseconds.
 
     One choice after the other, each from the best so far: gathering first, the tile and its group, who pushes, the size
-    of chunks. `measure` must give all PEs the same number, then all of them come to the same plan.
+    of chunks. `duel(challenger, champion)` gives the milliseconds of both, measured in turns: a GPU that gets warm gets
+    slower, and must not favour those that came first. It must give all PEs the same, then all come to the same plan.
     """
-    times: dict[Plan, float] = {}
+    champion, champion_ms = start, 0.0
+    seen = {start}
 
-    def best_of(plans: Iterable[Plan]) -> Plan:
+    def challenge(plans: Iterable[Plan]) -> None:
+        nonlocal champion, champion_ms
         for plan in plans:
-            if plan not in times and plan.fault(problem) is None and len(times) < most:
-                times[plan] = measure(plan)
-        return min(times, key=lambda plan: times[plan])
+            if plan in seen or plan.fault(problem) is not None or len(seen) > most:
+                continue
+            seen.add(plan)
+            ms, champion_ms = duel(plan, champion)
+            if ms < champion_ms * (1 - MARGIN):
+                champion, champion_ms = plan, ms
 
-    best_of([dataclasses.replace(start, overlap=False)])
-    best = best_of([dataclasses.replace(start, overlap=True)])
-    best = best_of(tile_variants(dataclasses.replace(best, overlap=True)))
+    challenge([dataclasses.replace(start, overlap=not start.overlap)])
+    challenge(tile_variants(champion))
     if problem.world > 1:
         ways = [("engine", 0, 1), ("engine", 0, 2), ("sm", 8, 1), ("sm", 16, 1), ("sm", 32, 1)]
-        best = best_of(dataclasses.replace(best, push=p, push_ctas=c, lanes=s) for p, c, s in ways)
-        best = best_of(dataclasses.replace(best, chunk_rows=rows) for rows in chunk_sizes(problem, best.block[0]))
-        best = best_of([dataclasses.replace(best, overlap=not best.overlap)])
-    return best, times[best]
+        challenge([dataclasses.replace(champion, push=p, push_ctas=c, lanes=s) for p, c, s in ways])
+        challenge([dataclasses.replace(champion, chunk_rows=n) for n in chunk_sizes(problem, champion.block[0])])
+        challenge([dataclasses.replace(champion, overlap=not champion.overlap)])
+    return champion, champion_ms
 
 
 def tile_variants(plan: Plan) -> Iterable[Plan]:
-    """The same with other tiles; chunks stay at least as large as they are."""
-    if plan.kernel != "hopper":
+    """The same with other tiles of our own product; chunks stay at least as large as they are."""
+    if plan.kernel != "hopper" or not plan.overlap:
         return
     for block, stages in TILES:
         for group in (8, 16):

@@ -139,32 +139,43 @@ def test_who_pushes_depends_on_the_size(ag_plan):
 
 def test_the_tuner_finds_the_best_and_measures_no_plan_twice(ag_plan):
     problem = ag_plan.Problem(4096, 1024, 8192, 8)
-    measured = []
+    duels = []
 
-    def measure(plan):
-        measured.append(plan)
+    def ms_of(plan):
         ms = 1.0 + abs(plan.chunk_rows - 512) / 4096 + (plan.group != 16) + (plan.block != (128, 128, 64))
         return ms + (plan.push != "sm") + abs(plan.push_ctas - 16) / 100 + 9 * (not plan.overlap)
 
+    def duel(challenger, champion):
+        duels.append(challenger)
+        warmth = 1 + len(duels)  # who comes later is slower, both of them
+        return ms_of(challenger) * warmth, ms_of(champion) * warmth
+
     start, _ = ag_plan.default(problem, True)
-    best, ms = ag_plan.tune(problem, start, measure)
+    best, _ = ag_plan.tune(problem, start, duel)
     assert (best.chunk_rows, best.group, best.block) == (512, 16, (128, 128, 64))
-    assert (best.push, best.push_ctas, best.overlap) == ("sm", 16, True) and ms == 1.0
-    assert len(measured) == len(set(measured)) <= 40
-    assert all(plan.fault(problem) is None for plan in measured)
+    assert (best.push, best.push_ctas, best.overlap) == ("sm", 16, True)
+    assert start not in duels and len(duels) == len(set(duels)) <= 40
+    assert all(plan.fault(problem) is None for plan in duels)
 
 
 def test_the_tuner_takes_gathering_first_where_that_is_faster(ag_plan):
     problem = ag_plan.Problem(1024, 1024, 1024, 8)
     start, _ = ag_plan.default(problem, True)
-    best, ms = ag_plan.tune(problem, start, lambda plan: 2.0 if plan.overlap else 1.5)
+    best, ms = ag_plan.tune(problem, start, lambda *plans: tuple(2.0 if plan.overlap else 1.5 for plan in plans))
     assert not best.overlap and ms == 1.5
+
+
+def test_the_tuner_keeps_what_others_dont_clearly_beat(ag_plan):
+    problem = ag_plan.Problem(4096, 1024, 8192, 8)
+    start, _ = ag_plan.default(problem, True)
+    assert ag_plan.tune(problem, start, lambda _challenger, _champion: (0.999, 1.0)) == (start, 1.0)
 
 
 def test_the_tuner_stops_in_time(ag_plan):
     measured = []
     start, _ = ag_plan.default(ag_plan.Problem(4096, 1024, 8192, 8), True)
-    ag_plan.tune(ag_plan.Problem(4096, 1024, 8192, 8), start, lambda plan: measured.append(plan) or 1.0, most=5)
+    duel = lambda challenger, _champion: measured.append(challenger) or (1.0, 1.0)  # noqa: E731
+    ag_plan.tune(ag_plan.Problem(4096, 1024, 8192, 8), start, duel, most=5)
     assert len(measured) == 5
 
 
