@@ -57,7 +57,8 @@ Shape = tuple[int, int, int]
 COLUMNS = (
     ("torch_ms", "torch", "9.4f"), ("cublas_ms", "cuBLAS", "9.4f"), ("gemm_ms", "GEMM", "9.4f"),
     ("copy_ms", "copy", "9.4f"), ("limit_ms", "limit", "9.4f"), ("ours_ms", "ours", "9.4f"),
-    ("speed_up", "speed-up", "8.3f"), ("fraction", "fraction", "8.3f"), ("orders_us", "orders", "6.0f"), ("error", "error", "8.1e"),
+    ("speed_up", "speed-up", "8.3f"), ("fraction", "fraction", "8.3f"), ("orders_us", "orders", "6.0f"),
+    ("error", "error", "8.1e"),
 )  # fmt: skip
 
 

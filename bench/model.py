@@ -44,7 +44,7 @@ class Machine:
     network_gbs: float = 45.0  # to a peer on another node
     engine_us: float = 4.5  # what a copy and its signal cost whatever their size
     signal_us: float = 2.0  # from the last byte sent to the wait that sees the signal
-    sm_gbs: float = 18.0  # what one multiprocessor pushes
+    sm_gbs: float = 30.0  # what one multiprocessor pushes
     sm_chunk_us: float = 1.5  # what a chunk costs the multiprocessor that pushes it
     slowdown: float = 1.02  # of the product while copies come in
 

@@ -226,7 +226,7 @@ class AllGatherGemm:
             push_shard[(plan.push_ctas,)](
                 _bytes(a), _bytes(self._workspace()), self._signals(), self.epoch, p.m * self.row_bytes,
                 plan.chunk_rows * self.row_bytes, self.me, self.n_pes, self.most_chunks, plan.push_ctas,
-                num_warps=16,
+                num_warps=32,
             )  # fmt: skip
 
     # -- tuning --
