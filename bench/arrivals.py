@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 import triton
+import triton.language as tl
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "examples" / "02-allgather-gemm"), str(ROOT / "bench")]
@@ -38,7 +39,7 @@ ROW = 64  # signals of a shard
 
 @triton.jit(do_not_specialize=["n", "epoch"])
 def feed(signals, which, at_ns, n, epoch):
-    device.feed(signals, which, at_ns, n, epoch.to(triton.language.int64), sync=False)
+    device.feed(signals, which, at_ns, n, epoch.to(tl.int64), sync=False)
 
 
 def schedule(problem: ag_plan.Problem, plan: ag_plan.Plan, machine: model.Machine) -> tuple[list[int], list[float]]:
@@ -48,7 +49,7 @@ def schedule(problem: ag_plan.Problem, plan: ag_plan.Plan, machine: model.Machin
     return [(1 + i // chunks) * ROW + i % chunks for i in range(len(times))], times
 
 
-def median_ms(prepare: Callable[[], None], call: Callable[[], None], repeats: int) -> float:
+def median_ms(prepare: Callable[[], Any], call: Callable[[], Any], repeats: int) -> float:
     """In front of each call `prepare`, the L2 cache emptied, and the GPU asleep while the CPU gives orders."""
     flush, times = torch.empty(32 << 20, dtype=torch.int32, device="cuda"), []
     for _ in range(repeats + 3):
@@ -93,7 +94,7 @@ def measure(shape: tuple[int, int, int], world: int, machine: model.Machine, rep
     # The feeder and the kernel that waits for it are loaded before the one has to wait for the other.
     feed[(1,)](signals, whose, at_ns, len(which), 1, num_warps=1)
     product(True)
-    ours_ms = median_ms(lambda: signals.zero_() and None, overlapped, repeats)
+    ours_ms = median_ms(signals.zero_, overlapped, repeats)
     late = bool((signals.view(world, ROW).sum(1)[1:] != -(-m // plan.chunk_rows)).any())
     wrong = torch.linalg.vector_norm((c[-m:] - torch.matmul(a[-m:], b.T)).float()).item()
     gemm_ms = median_ms(lambda: None, lambda: ag_hopper.launch(bound, 1, 0, sms, plan, False), repeats)

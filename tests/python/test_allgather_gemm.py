@@ -112,9 +112,9 @@ def test_what_tma_cant_do_is_left_to_the_simple_kernel(ag_plan, given):
 def test_chunks_are_whole_tiles_and_cover_the_shard(ag_plan):
     for m in (1, 128, 1000, 4096, 8192):
         sizes = ag_plan.chunk_sizes(ag_plan.Problem(m, 8, 8, 2), 128)
-        assert sizes == sorted(set(sizes), reverse=True)
-        assert sizes[0] == -(-m // 128) * 128 and sizes[-1] == 128
-        assert all(size % 128 == 0 for size in sizes)
+        assert len(sizes) == len(set(sizes)) and all(size % 128 == 0 for size in sizes)
+        assert max(sizes) == -(-m // 128) * 128 and min(sizes) == 128
+    assert ag_plan.chunk_sizes(ag_plan.Problem(8192, 8, 8192, 2), 128)[0] == 1024, "16 MiB"
 
 
 def test_the_default_overlaps_where_that_wins_and_says_where_it_cant(ag_plan):
@@ -129,9 +129,15 @@ def test_the_default_overlaps_where_that_wins_and_says_where_it_cant(ag_plan):
 
 
 def test_who_pushes_depends_on_the_size(ag_plan):
-    small, _ = ag_plan.default(ag_plan.Problem(1024, 1024, 1024, 8), True)
+    small, _ = ag_plan.default(ag_plan.Problem(256, 1024, 1024, 8), True)
     large, _ = ag_plan.default(ag_plan.Problem(8192, 8192, 8192, 8), True)
     assert (small.push, large.push) == ("sm", "engine")
+
+
+def test_where_copies_take_longer_than_the_product_tiles_are_smaller(ag_plan):
+    by_copies, _ = ag_plan.default(ag_plan.Problem(4096, 1024, 8192, 8), True)
+    by_product, _ = ag_plan.default(ag_plan.Problem(4096, 8192, 8192, 8), True)
+    assert (by_copies.block, by_product.block) == ((128, 128, 64), (128, 256, 64))
 
 
 # -- tuning ----------------------------------------------------------------------------------------------------------

@@ -39,10 +39,15 @@ def test_a_run_computed_by_hand(model):
     # 4 (first copy's start) + 10 + 2 (signal) = 16 us, the second at 26. The product alone is 24 + 4 us: a shard 12 us,
     # a chunk 6. It begins at 4, is done with its own shard at 16, with the first chunk at 22, waits until 26, and ends
     # at 32.
-    machine = model.Machine(link_gbs=25.6, engine_us=4.0, signal_us=2.0, launch_us=4.0, slowdown=1.0)
+    machine = model.Machine(
+        link_gbs=25.6, engine_us=4.0, signal_us=2.0, launch_us=4.0, slowdown=1.0, peak_tflops=1e9, sms=100
+    )
     found = model.predict(problem(256, 256, 1000, 2), plan(chunk_rows=128), machine, alone_ms=0.028)
     assert found.copy_ms == pytest.approx(0.026)
     assert found.total_ms == pytest.approx(0.032)
+    # If a tile takes 8 us, the last chunk is not done before 26 + 8, however few tiles it has.
+    slow = dataclasses.replace(machine, peak_tflops=100 * 2 * 128 * 256 * 1000 / 8e6)
+    assert model.predict(problem(256, 256, 1000, 2), plan(chunk_rows=128), slow, 0.028).total_ms == pytest.approx(0.034)
     first = model.predict(problem(256, 256, 1000, 2), plan(chunk_rows=128, overlap=False), machine, alone_ms=0.028)
     assert first.total_ms == pytest.approx(0.026 + 0.028 + 0.004)
 
@@ -85,7 +90,7 @@ def test_limiting_cases(model):
 
 def test_smaller_chunks_help_until_their_signals_cost_more(model):
     small = problem(4096, 1024, 8192)  # bound by its copies
-    machine = model.Machine()
+    machine = model.Machine(peak_tflops=1e9)  # no matter how long a tile takes
     times = {rows: model.predict(small, plan(chunk_rows=rows), machine).total_ms for rows in (4096, 1024, 256)}
     assert times[4096] > times[1024] > times[256]
     dear = dataclasses.replace(machine, engine_us=100.0)
