@@ -141,11 +141,11 @@ def model() -> ModuleType:
 def chunk_sizes(problem: Problem, rows: int) -> list[int]:
     """
     Sizes of chunks worth a look: a shard in 1, 2, 4 ... equal parts, down to one row of tiles. First come those near
-    16 MiB, which a link moves in ten times the time that a signal takes.
+    as many rows of tiles as are walked down together: smaller chunks make B be read more often.
     """
     tiles = -(-problem.m // rows)
     sizes = {-(-tiles // parts) * rows for parts in (1 << i for i in range(tiles.bit_length()))}
-    return sorted(sizes, key=lambda size: abs(math.log2(size * problem.k * problem.element / (16 << 20))))
+    return sorted(sizes, key=lambda size: abs(math.log2(size / (HOPPER.group * rows))))
 
 
 def variants(problem: Problem, base: Plan) -> Iterable[Plan]:
