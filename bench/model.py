@@ -7,7 +7,7 @@ A model of the overlapped run: how long an all-gather GEMM takes on 2 to 64 GPUs
                         over the link's bandwidth, and what a copy and its signal cost whatever their size.
     flow of tiles       the product is a queue of tiles in the order of arrival. It works at the rate that it has
                         alone, less the multiprocessors that push, and stands still where the next chunk is not there.
-                        Behind the last chunk comes at least the time of a whole tile.
+                        Behind the last chunk comes at least the time of a whole tile, and the kernel's end.
 
 The time is when the last tile is done. It never is less than the product alone or the copies alone, the limit.
 
@@ -124,7 +124,7 @@ def predict(problem: Any, plan: Any, machine: Machine | None = None, alone_ms: f
         busy = machine.slowdown if now < here[-1] else 1.0
         now = max(now, arrival) + own * rows / problem.m * busy
     if here:
-        now = max(now, here[-1] + tile_us(problem, plan.block, machine))
+        now = max(now, here[-1] + tile_us(problem, plan.block, machine) + machine.launch_us)
     return Prediction(alone, copies, now / 1e3)
 
 

@@ -140,6 +140,7 @@ class AllGatherGemm:
 
     def run(self, plan: Plan, a, b, c, stamps=None) -> None:
         """One iteration by a plan, behind what the stream has; `a` may be overwritten by what the stream gets next."""
+        self._check_arrays(a, b, c)
         self.epoch += 1
         stream, lanes = self._fork(plan)
         if plan.push == "sm":  # before the product takes the multiprocessors
@@ -153,6 +154,15 @@ class AllGatherGemm:
                 self._wait_all(plan, a, stream)
             self._multiply_gathered(plan, a, b, c)
         self._done(self.host.ag_join(lanes, stream), "the streams did not take an event")
+
+    def _check_arrays(self, a, b, c) -> None:
+        """Copies and TMA go by addresses: what is no m x k, n x k and (PEs * m) x n, row by row, would go unnoticed."""
+        p = self.problem
+        for name, x, shape in (("a", a, (p.m, p.k)), ("b", b, (p.n, p.k)), ("c", c, (p.world * p.m, p.n))):
+            if tuple(x.shape) != shape or tuple(x.stride()) != (shape[1], 1):
+                raise ValueError(f"{name} is {tuple(x.shape)} with strides {tuple(x.stride())}, not {shape} row by row")
+            if x.element_size() != p.element and name != "c":
+                raise ValueError(f"the elements of {name} have {x.element_size()} bytes, not {p.element}")
 
     def gather(self, plan: Plan, a) -> None:
         """The copies alone: pushes this PE's shard and waits for the others'."""

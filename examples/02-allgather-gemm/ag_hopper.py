@@ -173,6 +173,8 @@ def shared_layout(width: int) -> gl.NVMMASharedLayout:
 def bind(plan, problem, a, gathered, b, c, signals, signal_row: int) -> tuple:
     """What of a launch stays the same while the arrays do: making TMA descriptors takes longer than launching."""
     rows, columns, depth = plan.block
+    if c.dtype != a.dtype or b.dtype != a.dtype:
+        raise ValueError(f"a, b and c are {a.dtype}, {b.dtype} and {c.dtype}: this kernel wants one type for all")
     blocks = ((a, rows, depth), (gathered, rows, depth), (b, columns, depth), (c, rows // 2, columns // 2))
     descriptors = [
         TensorDescriptor(x, list(x.shape), [x.shape[1], 1], [height, width], shared_layout(width))

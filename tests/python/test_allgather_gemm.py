@@ -265,6 +265,29 @@ def test_a_plan_that_cant_be_followed_ends_the_run(launch, options, says):
     assert done.returncode == 1 and says in done.stderr
 
 
+def test_arrays_that_dont_fit_are_refused(simulator, ag_plan, monkeypatch):
+    import numpy as np
+
+    spec = importlib.util.spec_from_file_location("ag_gemm_under_test", EXAMPLE / "ag-gemm.py")
+    assert spec is not None and spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, example)
+    spec.loader.exec_module(example)
+    op = example.AllGatherGemm(64, 32, 96, "float16")
+    a, b, c = (simulator.empty(shape, np.float16) for shape in ((64, 96), (32, 96), (64, 32)))
+    op(a, b, c)
+    with pytest.raises(ValueError, match=r"b is \(96, 32\) with strides \(32, 1\), not \(32, 96\) row by row"):
+        op(a, simulator.empty((96, 32), np.float16), c)
+    with pytest.raises(ValueError, match="the elements of a have 4 bytes, not 2"):
+        op(simulator.empty((64, 96), np.float32), b, c)
+    hopper = importlib.import_module("ag_hopper")
+    problem = ag_plan.Problem(128, 32, 96, 1)
+    with pytest.raises(ValueError, match="float16, float16 and float32: this kernel wants one type"):
+        wide = simulator.empty((64, 32), np.float32)
+        hopper.bind(ag_plan.HOPPER, problem, a, a, b, wide, simulator.zeros(1, "int64"), 1)
+    op.close()
+
+
 # -- the kernel for Hopper -------------------------------------------------------------------------------------------
 
 
