@@ -67,6 +67,29 @@ ITS_API its_status its_sim_open_env(its_context *ctx, its_backend **backend);
  */
 ITS_API its_status its_sim_nvshmem_library(its_context *ctx, const char *arch, its_module **library);
 
+/*
+ * What a tensor copy (TMA) has to know of an array in global memory: innermost dimension first, numbers as the CUDA
+ * driver's cuTensorMapEncodeTiled has them.
+ */
+typedef struct its_sim_tensor {
+    uint64_t address;    /* a multiple of 16 */
+    uint64_t dims[5];    /* elements */
+    uint64_t strides[4]; /* bytes, of dimensions 1 to 4: multiples of 16 */
+    uint32_t box[5];     /* elements of the box that is copied, 1 to 256 */
+    uint32_t steps[5];   /* element strides, 1 to 8 */
+    uint32_t rank;       /* 1 to 5 */
+    uint32_t type;       /* CUtensorMapDataType: 0 to 9 are there */
+    uint32_t interleave; /* CUtensorMapInterleave: only 0, none, is there */
+    uint32_t swizzle;    /* CUtensorMapSwizzle: none, 32, 64 or 128 bytes */
+    uint32_t fill;       /* what is outside of the array: 0 zeros, 1 NaNs */
+} its_sim_tensor;
+
+/*
+ * Makes the 128 bytes that a kernel takes as a tensor map (CUtensorMap). ITS_ERR_INPUT, with the reason, if the
+ * description is beyond a limit of the driver's, or asks for what the simulator doesn't have.
+ */
+ITS_API its_status its_sim_tensor_encode(its_context *ctx, const its_sim_tensor *tensor, void *map);
+
 #ifdef __cplusplus
 }
 #endif

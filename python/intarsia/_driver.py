@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from triton import knobs
@@ -36,7 +36,13 @@ _FORMATS = {
 }  # fmt: skip
 
 
+# Types of elements that the host numbers otherwise than the device.
+_HOST_TYPES = {8: 10, 9: 8, 10: 9}
+
+
 def _pack(kind: str, value: Any, name: str) -> bytes:
+    if kind == "tensor map":
+        return bytes(value)
     if kind.startswith("*"):
         return struct.pack("<Q", _address(value, name))
     if kind == "bf16":
@@ -74,15 +80,22 @@ def _check_in_device_memory(value: Any, address: int, name: str) -> None:
         ) from None
 
 
-def _flatten(kind: Any, value: Any, name: str, out: list[tuple[str, Any, str]]) -> None:
-    """Lays out tuples and tensor descriptors as the kernel's parameters have them."""
+def _flatten(kind: Any, value: Any, name: str, out: list[tuple[str, Any, str]], tensors: Iterator[dict]) -> None:
+    """
+    Lays out tuples and tensor descriptors as the kernel's parameters have them. For the latter `tensors` has what
+    Triton found out of each; it is empty if the kernel was compiled for a target without TMA.
+    """
     if isinstance(kind, tuple):
         for i, (k, v) in enumerate(zip(kind, value)):
-            _flatten(k, v, f"{name}[{i}]", out)
+            _flatten(k, v, f"{name}[{i}]", out, tensors)
     elif kind == "constexpr":
         pass
     elif kind.startswith("tensordesc"):
-        _flatten_descriptor(kind, value, name, out)
+        facts = next(tensors, None)
+        if facts is None:
+            _flatten_descriptor(kind, value, name, out)
+        else:
+            _flatten_tensor_map(facts, value, name, out)
     else:
         out.append((kind, value, name))
 
@@ -97,6 +110,32 @@ def _flatten_descriptor(kind: str, value: Any, name: str, out: list[tuple[str, A
     out.extend(("i64", n, name) for n in value.strides)
 
 
+def _flatten_tensor_map(facts: dict[str, Any], value: Any, name: str, out: list[tuple[str, Any, str]]) -> None:
+    shape, strides = list(value.shape), list(value.strides)
+    inner = [*shape[:-1], 2 * shape[-1]] if facts["fp4_padded"] else shape
+    rank, size = len(shape), facts["elem_size"]
+    tensor = _lib.SimTensor(
+        address=_address(value.base, name),
+        rank=rank,
+        type=_HOST_TYPES.get(facts["elem_type"], facts["elem_type"]),
+        swizzle=facts["swizzle"],
+        fill=value.padding == "nan",
+    )
+    tensor.dims[:rank] = inner[::-1]
+    tensor.strides[: rank - 1] = [size * n for n in strides[-2::-1]]
+    tensor.box[:rank] = facts["block_size"][::-1]
+    tensor.steps[:rank] = [1] * rank
+    image = ctypes.create_string_buffer(128)
+    try:
+        context = _runtime.current().context
+        context.check(_lib.lib().its_sim_tensor_encode(context.handle, ctypes.byref(tensor), image))
+    except Error as error:
+        raise Error(f"argument {name}: {error}") from None
+    out.append(("tensor map", image.raw, name))
+    out.extend(("i32", n, name) for n in shape)
+    out.extend(("i64", n, name) for n in strides)
+
+
 # -- the objects that Triton asks for --------------------------------------------------------------------------------
 
 
@@ -108,8 +147,7 @@ class _Launcher:
         self._barriers = (getattr(metadata, "intarsia", None) or {}).get("barriers", ())
         if getattr(metadata, "num_ctas", 1) > 1:
             raise Error(f"{metadata.name} uses clusters of {metadata.num_ctas} CTAs, which the simulator can't run yet")
-        if getattr(metadata, "tensordesc_meta", None):
-            raise Error(f"{metadata.name} takes TMA descriptors, which the simulator can't pass yet; use sm_80")
+        self._tensors = list(getattr(metadata, "tensordesc_meta", None) or [])
 
     def __call__(self, x: int, y: int, z: int, stream: int, function: _runtime.Function, *args: Any) -> None:
         extras, values = args[:_N_LAUNCH_EXTRAS], args[_N_LAUNCH_EXTRAS:]
@@ -118,8 +156,9 @@ class _Launcher:
             enter(launch_metadata)
         if x * y * z > 0:
             flat: list[tuple[str, Any, str]] = []
+            tensors = iter(self._tensors)
             for i, (kind, value) in enumerate(zip(self._kinds, values)):
-                _flatten(kind, value, self._names[i] if i < len(self._names) else str(i), flat)
+                _flatten(kind, value, self._names[i] if i < len(self._names) else str(i), flat, tensors)
             params = [_pack(*item) for item in flat]
             params += self._scratch(x * y * z, stream)
             self._check_barriers(values, (x, y, z))

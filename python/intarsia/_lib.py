@@ -60,6 +60,21 @@ class CcInput(ctypes.Structure):
     ]
 
 
+class SimTensor(ctypes.Structure):
+    _fields_ = [
+        ("address", c_uint64),
+        ("dims", c_uint64 * 5),
+        ("strides", c_uint64 * 4),
+        ("box", c_uint32 * 5),
+        ("steps", c_uint32 * 5),
+        ("rank", c_uint32),
+        ("type", c_uint32),
+        ("interleave", c_uint32),
+        ("swizzle", c_uint32),
+        ("fill", c_uint32),
+    ]
+
+
 class UnitFunc(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("spelling", c_char_p)]
 
@@ -238,6 +253,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "its_sim_open": (c_int, [c_void_p, c_int, c_uint32, POINTER(SimOptions), POINTER(POINTER(BackendHead))]),
     "its_sim_host_threads": (c_int, [POINTER(BackendHead), c_uint32]),
     "its_sim_open_env": (c_int, [c_void_p, POINTER(POINTER(BackendHead))]),
+    "its_sim_tensor_encode": (c_int, [c_void_p, POINTER(SimTensor), c_void_p]),
     "its_sim_nvshmem_library": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
 }
 

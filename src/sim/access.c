@@ -7,7 +7,7 @@
 typedef struct request {
     its_sim_exec *x;
     const its_sim_op *op;
-    uint32_t bytes;
+    uint64_t bytes;
     bool writes;
     uint8_t window; /* out: the space that the address is in */
     uint64_t limit; /* out: the end of that space, if it has one */
@@ -144,5 +144,17 @@ bool its_sim_access_check(its_sim_exec *x, const its_sim_op *op, uint32_t mask, 
     }
     if (!bad) return true;
     record(&r, bad, first, access, window, limit);
+    return false;
+}
+
+bool its_sim_access_global(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint64_t address, uint64_t bytes,
+                           bool writes) {
+    request r = {.x = x, .op = op, .bytes = bytes, .writes = writes};
+    its_sim_access access;
+    its_sim_fault_kind kind = check_global(&r, address, &access.pointer[lane]);
+    if (kind == GOOD) return true;
+    access.address[lane] = address;
+    record(&r, 1u << lane, kind, &access, ITS_SPACE_GLOBAL, 0);
+    x->grid->fault.space = ITS_SPACE_GLOBAL;
     return false;
 }

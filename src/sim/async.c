@@ -3,8 +3,7 @@
 
 /* -- growing ------------------------------------------------------------------------------------------------------- */
 
-/* Room for one more element of `size` bytes; NULL if memory ran out. */
-static void *grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size) {
+void *its_sim_async_grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size) {
     if (count < *capacity) return items;
     uint32_t more = *capacity ? *capacity * 2 : 16;
     void *bigger = its_block_alloc(ctx, more * size);
@@ -15,11 +14,11 @@ static void *grow(its_context *ctx, void *items, uint32_t count, uint32_t *capac
     return bigger;
 }
 
-static its_sim_verdict no_memory(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+its_sim_verdict its_sim_async_no_memory(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     return its_sim_fault_at(x, op, mask, ITS_SIM_FAULT_NOMEM, "%s", "asynchronous copies");
 }
 
-static its_sim_copies *copies_of(its_sim_exec *x) {
+its_sim_copies *its_sim_copies_of(its_sim_exec *x) {
     its_sim_warp *warp = x->warp;
     if (warp->copies) return warp->copies;
     warp->copies = its_block_alloc(x->grid->ctx, sizeof(*warp->copies));
@@ -27,7 +26,7 @@ static its_sim_copies *copies_of(its_sim_exec *x) {
     return warp->copies;
 }
 
-static its_sim_mbarriers *mbarriers_of(its_sim_exec *x) {
+its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x) {
     its_sim_cta *cta = x->cta;
     if (cta->mbarriers) return cta->mbarriers;
     cta->mbarriers = its_block_alloc(x->grid->ctx, sizeof(*cta->mbarriers));
@@ -45,6 +44,7 @@ void its_sim_async_reset(its_context *ctx, its_sim_cta *cta) {
     if (cta->mbarriers) {
         its_free(ctx, cta->mbarriers->items);
         its_free(ctx, cta->mbarriers->bulks);
+        its_free(ctx, cta->mbarriers->boxes);
     }
     its_free(ctx, cta->mbarriers);
     cta->mbarriers = NULL;
@@ -54,8 +54,8 @@ void its_sim_async_reset(its_context *ctx, its_sim_cta *cta) {
 
 /* Checks what is read. A lane that reads nothing may have any address. */
 its_sim_verdict its_sim_act_COPY_FROM(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_copies *copies = copies_of(x);
-    if (!copies) return no_memory(x, op, mask);
+    its_sim_copies *copies = its_sim_copies_of(x);
+    if (!copies) return its_sim_async_no_memory(x, op, mask);
     const u32 *size = (const u32 *)(const void *)(x->regs + op->b);
     uint32_t ignored =
         op->mode & ITS_COPY_IGNORES ? its_sim_pred(x->regs, op->c) ^ (op->mode & ITS_COPY_NOT ? ~0u : 0) : 0;
@@ -85,13 +85,14 @@ its_sim_verdict its_sim_act_COPY_FROM(its_sim_exec *x, const its_sim_op *op, uin
 }
 
 its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_copies *copies = copies_of(x);
+    its_sim_copies *copies = its_sim_copies_of(x);
     its_sim_access access;
-    if (!copies) return no_memory(x, op, mask);
+    if (!copies) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     if (!its_sim_access_check(x, op, mask, op->size, true, &access)) return ITS_SIM_STOP;
-    its_sim_copy *items = grow(x->grid->ctx, copies->items, copies->count, &copies->capacity, sizeof(*items));
-    if (!items) return no_memory(x, op, mask);
+    its_sim_copy *items =
+        its_sim_async_grow(x->grid->ctx, copies->items, copies->count, &copies->capacity, sizeof(*items));
+    if (!items) return its_sim_async_no_memory(x, op, mask);
     copies->items = items;
     its_sim_copy *copy = &items[copies->count++];
     copy->mask = mask;
@@ -128,8 +129,8 @@ static void finish_copies(its_sim_copies *copies, uint32_t mask, int64_t left) {
 }
 
 its_sim_verdict its_sim_act_COPY_GROUP(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_copies *copies = copies_of(x);
-    if (!copies) return no_memory(x, op, mask);
+    its_sim_copies *copies = its_sim_copies_of(x);
+    if (!copies) return its_sim_async_no_memory(x, op, mask);
     x->frag->wrote = true;
     if (op->mode == ITS_COPY_WAIT)
         finish_copies(copies, mask, op->imm);
@@ -158,21 +159,61 @@ static void settle(its_sim_mbarrier *barrier) {
     barrier->pending = barrier->expected;
 }
 
-/* Bulk copies that complete on the barrier are done now: somebody looks at it. True if there were any. */
-static bool finish_bulks(its_sim_mbarriers *all, its_sim_mbarrier *barrier) {
-    uint32_t kept = 0, count = all->n_bulks;
-    for (uint32_t i = 0; i < count; i++) {
+/* Is what a copy reads still there? A kernel may free its own memory while a copy is under way. */
+static bool still_there(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const char *from, uint32_t size) {
+    if (shared_address(x, from)) return true;
+    return its_sim_access_global(x, op, lane, (uint64_t)(uintptr_t)from, size, false);
+}
+
+/* Copies that complete on the barrier are done now: somebody looks at it. False after a fault. */
+static bool finish_bulks(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier) {
+    its_sim_mbarriers *all = x->cta->mbarriers;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < all->n_bulks; i++) {
         its_sim_bulk *bulk = &all->bulks[i];
         if (bulk->barrier == barrier->address) {
-            memcpy(bulk->to, bulk->from, bulk->size);
-            barrier->bytes -= (int32_t)bulk->size;
+            if (!still_there(x, op, lane, bulk->from, bulk->size)) return false;
+            memmove(bulk->to, bulk->from, bulk->size);
+            x->frag->wrote = true;
+            barrier->bytes -= bulk->size;
             settle(barrier);
         } else {
             all->bulks[kept++] = *bulk;
         }
     }
     all->n_bulks = kept;
-    return kept != count;
+    return true;
+}
+
+static bool finish_boxes(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier) {
+    its_sim_mbarriers *all = x->cta->mbarriers;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < all->n_boxes; i++) {
+        its_sim_box *box = &all->boxes[i];
+        if (box->barrier == barrier->address) {
+            if (!its_sim_box_finish(x, op, lane, box)) return false;
+            x->frag->wrote = true;
+            barrier->bytes -= its_sim_tensor_bytes(&box->map);
+            settle(barrier);
+        } else {
+            if (kept != i) all->boxes[kept] = *box;
+            kept++;
+        }
+    }
+    all->n_boxes = kept;
+    return true;
+}
+
+/* Bytes that will come to a barrier, of which it can count so many. */
+static bool expect(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier, uint32_t bytes) {
+    if (bytes <= ITS_MBARRIER_MOST_BYTES && barrier->bytes + bytes <= ITS_MBARRIER_MOST_BYTES) {
+        barrier->bytes += bytes;
+        return true;
+    }
+    its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
+                     "expects %u bytes more at the mbarrier at shared address %u, which can wait for 1048575",
+                     (unsigned)bytes, (unsigned)barrier->address);
+    return false;
 }
 
 static its_sim_verdict init(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint32_t address, uint32_t count,
@@ -183,8 +224,9 @@ static its_sim_verdict init(its_sim_exec *x, const its_sim_op *op, uint32_t lane
         return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
                                 "initialises an mbarrier for %u arrivals; it takes 1 to 1048575", (unsigned)count);
     if (!barrier) {
-        its_sim_mbarrier *items = grow(x->grid->ctx, all->items, all->count, &all->capacity, sizeof(*items));
-        if (!items) return no_memory(x, op, 1u << lane);
+        its_sim_mbarrier *items =
+            its_sim_async_grow(x->grid->ctx, all->items, all->count, &all->capacity, sizeof(*items));
+        if (!items) return its_sim_async_no_memory(x, op, 1u << lane);
         all->items = items;
         barrier = &items[all->count++];
     }
@@ -216,16 +258,15 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
         *barrier = all->items[--all->count];
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_ARRIVE_TX:
-        barrier->bytes += (int32_t)value;
+        if (!expect(x, op, lane, barrier, value)) return ITS_SIM_STOP;
         return arrive(x, op, lane, barrier, 1);
     case ITS_MBARRIER_DROP:
         if (value <= barrier->expected) barrier->expected -= value;
         return arrive(x, op, lane, barrier, value);
     case ITS_MBARRIER_EXPECT:
-        barrier->bytes += (int32_t)value;
-        return ITS_SIM_NEXT;
+        return expect(x, op, lane, barrier, value) ? ITS_SIM_NEXT : ITS_SIM_STOP;
     case ITS_MBARRIER_COMPLETE:
-        barrier->bytes -= (int32_t)value;
+        barrier->bytes -= value;
         settle(barrier);
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_ARRIVE_COPIES:
@@ -233,11 +274,11 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
         if (x->warp->copies) finish_copies(x->warp->copies, 1u << lane, -1);
         return op->mode == ITS_MBARRIER_ARRIVE_COPIES ? arrive(x, op, lane, barrier, 1) : ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST:
-        x->frag->wrote |= finish_bulks(all, barrier);
+        if (!finish_bulks(x, op, lane, barrier) || !finish_boxes(x, op, lane, barrier)) return ITS_SIM_STOP;
         its_sim_set_pred(x->regs, op->dst, barrier->phase != value ? ~0u : 0, 1u << lane);
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST_PARITY:
-        x->frag->wrote |= finish_bulks(all, barrier);
+        if (!finish_bulks(x, op, lane, barrier) || !finish_boxes(x, op, lane, barrier)) return ITS_SIM_STOP;
         its_sim_set_pred(x->regs, op->dst, (barrier->phase & 1) != (value & 1) ? ~0u : 0, 1u << lane);
         return ITS_SIM_NEXT;
     default:
@@ -261,7 +302,7 @@ static its_sim_mbarrier *barrier_at(its_sim_exec *x, const its_sim_op *op, uint3
 
 its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_access access;
-    if (!mbarriers_of(x)) return no_memory(x, op, mask);
+    if (!its_sim_mbarriers_of(x)) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     bool tests = op->mode == ITS_MBARRIER_TEST || op->mode == ITS_MBARRIER_TEST_PARITY;
     if (x->frag->spin.looks) its_sim_spin_note(x, op, mask);
@@ -309,9 +350,9 @@ static bool check_range(its_sim_exec *x, const its_sim_op *op, uint32_t mask, co
 }
 
 its_sim_verdict its_sim_act_BULK_FROM(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_copies *copies = copies_of(x);
+    its_sim_copies *copies = its_sim_copies_of(x);
     its_sim_access access;
-    if (!copies) return no_memory(x, op, mask);
+    if (!copies) return its_sim_async_no_memory(x, op, mask);
     const u32 *size = (const u32 *)(const void *)(x->regs + op->b);
     if (!check_range(x, op, mask, size, false, &access)) return ITS_SIM_STOP;
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -324,23 +365,29 @@ its_sim_verdict its_sim_act_BULK_FROM(its_sim_exec *x, const its_sim_op *op, uin
 
 /* The copy to global memory is made at once: what it reads may be overwritten only after a wait, so nobody can tell. */
 its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_copies *copies = copies_of(x);
+    its_sim_copies *copies = its_sim_copies_of(x);
     its_sim_access access;
-    if (!copies) return no_memory(x, op, mask);
+    if (!copies) return its_sim_async_no_memory(x, op, mask);
     if (!check_range(x, op, mask, copies->given, true, &access)) return ITS_SIM_STOP;
     x->frag->wrote = true;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         if (op->mode == ITS_BULK_ON_MBARRIER) {
-            its_sim_mbarriers *all = mbarriers_of(x);
-            if (!all) return no_memory(x, op, mask);
-            its_sim_bulk *bulks = grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks));
-            if (!bulks) return no_memory(x, op, mask);
+            its_sim_mbarriers *all = its_sim_mbarriers_of(x);
+            if (!all) return its_sim_async_no_memory(x, op, mask);
+            its_sim_bulk *bulks =
+                its_sim_async_grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks));
+            if (!bulks) return its_sim_async_no_memory(x, op, mask);
             all->bulks = bulks;
             bulks[all->n_bulks++] =
                 (its_sim_bulk){access.pointer[lane], copies->from[lane], copies->given[lane], copies->barrier[lane]};
+        } else if (op->mode == ITS_BULK_REDUCE) {
+            uint32_t size = its_type_size((its_type)op->type);
+            for (uint32_t at = 0; at < copies->given[lane]; at += size)
+                its_sim_reduce(x, (its_sim_atomic)op->vec, (its_type)op->type, access.pointer[lane] + at,
+                               copies->from[lane] + at);
         } else {
-            memcpy(access.pointer[lane], copies->from[lane], copies->given[lane]);
+            memmove(access.pointer[lane], copies->from[lane], copies->given[lane]);
         }
     }
     return ITS_SIM_NEXT;
@@ -348,9 +395,9 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
 
 /* Notes the mbarrier that the next bulk copy of these lanes completes on. */
 its_sim_verdict its_sim_act_BULK_ON(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_copies *copies = copies_of(x);
+    its_sim_copies *copies = its_sim_copies_of(x);
     its_sim_access access;
-    if (!copies || !mbarriers_of(x)) return no_memory(x, op, mask);
+    if (!copies || !its_sim_mbarriers_of(x)) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     if (!its_sim_access_check(x, op, mask, 8, true, &access)) return ITS_SIM_STOP;
     for (uint32_t left = mask; left; left &= left - 1) {

@@ -11,6 +11,8 @@
 #define ITS_SIM_ASYNC_H
 
 #include "sim/exec.h"
+#include "sim/modes.h"
+#include "sim/tensormap.h"
 
 /* cp.async of one warp, waiting: lane i copies to[i] <- from[i]. */
 typedef struct its_sim_copy {
@@ -37,10 +39,17 @@ typedef struct its_sim_bulk {
     uint32_t size, barrier; /* the address of the mbarrier in shared memory */
 } its_sim_bulk;
 
+/* The same of a box of a tensor. */
+typedef struct its_sim_box {
+    its_sim_tensor_map map;
+    int32_t at[ITS_TENSOR_RANK]; /* where the box begins; part of it, or all, may be outside of the tensor */
+    uint32_t shared, barrier;    /* addresses in shared memory */
+} its_sim_box;
+
 typedef struct its_sim_mbarrier {
     uint32_t address;
     uint32_t expected, pending; /* arrivals: of each phase, still to come in this one */
-    int32_t bytes;              /* still to come */
+    int64_t bytes;              /* still to come */
     uint32_t phase;             /* phases completed */
 } its_sim_mbarrier;
 
@@ -49,6 +58,8 @@ struct its_sim_mbarriers {
     uint32_t count, capacity;
     its_sim_bulk *bulks;
     uint32_t n_bulks, bulk_capacity;
+    its_sim_box *boxes;
+    uint32_t n_boxes, box_capacity;
 };
 
 enum {                       /* op->mode of COPY_FROM */
@@ -58,7 +69,26 @@ enum {                       /* op->mode of COPY_FROM */
 
 enum { /* op->mode of BULK_TO */
        ITS_BULK_AT_ONCE,
-       ITS_BULK_ON_MBARRIER
+       ITS_BULK_ON_MBARRIER,
+       ITS_BULK_REDUCE /* at once; vec: its_sim_atomic, type: of the elements */
+};
+
+enum { /* op->mode of TENSOR_REPLACE: the field; imm: which of several */
+       ITS_TENSOR_ADDRESS,
+       ITS_TENSOR_SET_RANK,
+       ITS_TENSOR_BOX,
+       ITS_TENSOR_DIM,
+       ITS_TENSOR_STRIDE,
+       ITS_TENSOR_STEP,
+       ITS_TENSOR_TYPE,
+       ITS_TENSOR_INTERLEAVE,
+       ITS_TENSOR_SWIZZLE,
+       ITS_TENSOR_ATOMICITY,
+       ITS_TENSOR_FILL
+};
+
+enum {                                     /* op->mode of TENSOR_STORE */
+       ITS_TENSOR_PLAIN = ITS_ATOM_DEC + 1 /* or an its_sim_atomic: what is there is reduced with what comes */
 };
 
 enum { /* op->mode of COPY_GROUP */
@@ -81,6 +111,17 @@ enum { /* op->mode of MBARRIER */
 };
 
 #define ITS_MBARRIER_MARK 0x6d62617272696572ull /* what an initialised one holds in memory */
+
+#define ITS_MBARRIER_MOST_BYTES 0xfffff /* that may be expected at a time */
+
+/* What a warp, a CTA has of these; NULL if memory ran out. */
+its_sim_copies *its_sim_copies_of(its_sim_exec *x);
+its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x);
+its_sim_verdict its_sim_async_no_memory(its_sim_exec *x, const its_sim_op *op, uint32_t mask);
+/* Room for one more element of `size` bytes; NULL if memory ran out. */
+void *its_sim_async_grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size);
+/* Writes the box to shared memory. False, with a fault, if what it reads is there no more. */
+bool its_sim_box_finish(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box);
 
 /* Forgets the copies and mbarriers of a CTA that has ended. */
 void its_sim_async_reset(its_context *ctx, its_sim_cta *cta);

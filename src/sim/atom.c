@@ -188,3 +188,16 @@ its_sim_verdict its_sim_act_ATOM(its_sim_exec *x, const its_sim_op *op, uint32_t
     }
     return ITS_SIM_NEXT;
 }
+
+void its_sim_reduce(its_sim_exec *x, its_sim_atomic mode, its_type type, char *pointer, const char *value) {
+    its_sim_op op = {.mode = (uint16_t)mode, .type = (uint8_t)type};
+    uint32_t size = its_type_size(type);
+    uint64_t b = 0;
+    memcpy(&b, value, size);
+    if (size == 2)
+        atom_u16(x, &op, pointer, b, 0, false);
+    else if (size == 4)
+        atom_u32(x, &op, pointer, b, 0, type == ITS_TYPE_F32);
+    else
+        atom_u64(x, &op, pointer, b, 0, false);
+}

@@ -12,6 +12,7 @@
 
 #include "ptx/mnemonic.h"
 #include "ptx/module.h"
+#include "sim/modes.h"
 #include "sim/program.h"
 
 typedef struct its_sim_fixup {
@@ -135,16 +136,21 @@ bool its_sim_is_signed(its_type type);
 /* -- groups: the sim column of ptx_ops.def ---------------------------------------------------------------------------
  */
 
+/* The reduction that a modifier names; refuses if there is none. */
+bool its_sim_decode_reduction(its_sim_decoder *d, its_sim_atomic *mode);
+
 typedef void its_sim_decode_group(its_sim_decoder *d);
 its_sim_decode_group its_sim_decode_alu, its_sim_decode_setp, its_sim_decode_mov, its_sim_decode_cvt;
 its_sim_decode_group its_sim_decode_address, its_sim_decode_memory, its_sim_decode_atom, its_sim_decode_fence;
 its_sim_decode_group its_sim_decode_hint, its_sim_decode_branch, its_sim_decode_call, its_sim_decode_barrier;
 its_sim_decode_group its_sim_decode_vote, its_sim_decode_shuffle, its_sim_decode_matrix;
 its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier, its_sim_decode_cluster, its_sim_decode_stack;
+its_sim_decode_group its_sim_decode_tensormap;
 /* Refused by name. */
 its_sim_decode_group its_sim_decode_none;
 
-/* The parts of alu. */
+/* Parts of copy and alu. */
+its_sim_decode_group its_sim_decode_tensor;
 its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_float_pair, its_sim_decode_logic;
 
 #endif

@@ -80,20 +80,35 @@ static void bulk(its_sim_decoder *d) {
         its_sim_has(d, ITS_MOD_READ);
         return; /* copies to global memory are made at once, those to shared memory complete on an mbarrier */
     }
+    if (its_mnemonic_has(d->m, ITS_MOD_TENSOR)) {
+        its_sim_decode_tensor(d);
+        return;
+    }
+    its_sim_tick_class(d, ITS_MODCLASS_CACHE);
+    if (its_sim_has(d, ITS_MOD_PREFETCH)) {
+        its_sim_tick_class(d, ITS_MODCLASS_SPACE);
+        its_sim_emit_act(d, ITS_SIM_ACT_PREFETCH);
+        return;
+    }
     its_space to, from;
-    bool barrier = its_sim_has(d, ITS_MOD_MBARRIER_COMPLETE_TX_BYTES);
+    its_sim_atomic reduction = ITS_ATOM_ADD;
+    bool barrier = its_sim_has(d, ITS_MOD_MBARRIER_COMPLETE_TX_BYTES), reduces = its_sim_has(d, ITS_MOD_REDUCE);
     its_sim_has(d, ITS_MOD_BULK_GROUP);
-    if (!two_spaces(d, &to, &from) || its_mnemonic_has(d->m, ITS_MOD_TENSOR) ||
-        its_mnemonic_has(d->m, ITS_MOD_CP_MASK)) {
-        its_sim_decode_none(d);
+    if (!two_spaces(d, &to, &from) || (reduces && barrier)) {
+        its_sim_refuse_form(d);
         return;
     }
     its_sim_tick_class(d, ITS_MODCLASS_SPACE);
-    its_sim_tick_class(d, ITS_MODCLASS_CACHE);
+    if (reduces && !its_sim_decode_reduction(d, &reduction)) return;
+    its_type type = reduces ? its_sim_type(d, 0) : ITS_TYPE_NONE;
+    if (its_sim_has(d, ITS_MOD_NOFTZ) && !its_sim_is_half(type)) its_sim_refuse_form(d);
     uint32_t size = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_B32);
     if (barrier) emit_at(d, ITS_SIM_ACT_BULK_ON, 3, ITS_SPACE_SHARED);
     emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, from)->b = size;
-    emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to)->mode = barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_AT_ONCE;
+    its_sim_op *op = emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to);
+    op->mode = reduces ? ITS_BULK_REDUCE : barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_AT_ONCE;
+    op->vec = (uint8_t)reduction;
+    op->type = (uint8_t)type;
 }
 
 void its_sim_decode_copy(its_sim_decoder *d) {

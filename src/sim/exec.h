@@ -18,6 +18,7 @@
 
 #include "sim/fault.h"
 #include "sim/lanes.h"
+#include "sim/modes.h"
 #include "sim/program.h"
 
 #define ITS_SIM_BARRIERS 16
@@ -249,6 +250,12 @@ void its_sim_access_addresses(const its_sim_exec *x, const its_sim_op *op, its_s
  */
 bool its_sim_access_check(its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t bytes, bool writes,
                           its_sim_access *access);
+
+/* The same for any number of bytes of global memory, without alignment, of one lane. */
+bool its_sim_access_global(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint64_t address, uint64_t bytes,
+                           bool writes);
+/* Reduces the element at `pointer` with the one at `value` (atom.c); aligned to its size. */
+void its_sim_reduce(its_sim_exec *x, its_sim_atomic mode, its_type type, char *pointer, const char *value);
 
 /* -- the loop, one copy per kind of CPU (exec_*.c) ----------------------------------------------------------------- */
 
