@@ -1,5 +1,6 @@
 /* cp.async and its groups, bulk copies and mbarriers: see async.h. */
 #include "sim/async.h"
+#include "sim/wgmma.h"
 
 /* -- growing ------------------------------------------------------------------------------------------------------- */
 
@@ -40,6 +41,7 @@ void its_sim_async_reset(its_context *ctx, its_sim_cta *cta) {
         if (copies) its_free(ctx, copies->items);
         its_free(ctx, copies);
         cta->warps[w].copies = NULL;
+        its_sim_products_free(ctx, &cta->warps[w]);
     }
     if (cta->mbarriers) {
         its_free(ctx, cta->mbarriers->items);

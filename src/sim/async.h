@@ -73,7 +73,7 @@ enum { /* op->mode of BULK_TO */
        ITS_BULK_REDUCE /* at once; vec: its_sim_atomic, type: of the elements */
 };
 
-enum { /* op->mode of TENSOR_REPLACE: the field; imm: which of several */
+enum { /* op->mode of TENSOR_REPLACE: the field; vec: which of several */
        ITS_TENSOR_ADDRESS,
        ITS_TENSOR_SET_RANK,
        ITS_TENSOR_BOX,

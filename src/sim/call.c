@@ -2,6 +2,7 @@
 #include "sim/exec.h"
 
 #include "sim/builtin.h"
+#include "sim/wgmma.h"
 
 /* Every call takes at least this much of the stack, so that endless recursion ends. */
 #define CALL_OVERHEAD 32u
@@ -333,6 +334,9 @@ static void leave(its_sim_exec *x, its_sim_frag *frag, const its_sim_func *calle
 its_sim_verdict its_sim_act_RETURN(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_frag *frag = x->frag;
     if (frag->depth == 0) return its_sim_act_EXIT(x, op, mask);
+    if (its_sim_products_use(x->warp, frag->base))
+        return its_sim_fault_at(x, op, mask, ITS_SIM_FAULT_ASYNC, "%s",
+                                "returns from a function while a matrix product still writes its registers");
     const its_sim_return *back = &x->warp->calls[frag->depth - 1];
     uint32_t first = (uint32_t)__builtin_ctz(mask), same = 0;
     for (uint32_t lane = 0; lane < ITS_LANES; lane++)

@@ -134,7 +134,7 @@ static void replace(its_sim_decoder *d) {
     const field *f = field_of(d);
     its_sim_has(d, ITS_MOD_TILE);
     its_sim_has(d, ITS_MOD_B1024);
-    its_type type = its_sim_type(d, 1);
+    its_type type = its_sim_type(d, 0);
     uint64_t which = 0;
     if (f->count) {
         const its_operand *ordinal = its_sim_operand(d, 1);
@@ -147,9 +147,8 @@ static void replace(its_sim_decoder *d) {
     uint32_t value = its_sim_source(d, its_sim_operand(d, f->count ? 2 : 1), type);
     its_sim_op *op = emit_at(d, ITS_SIM_ACT_TENSOR_REPLACE, 0, (its_space)d->m->space);
     its_sim_tick_class(d, ITS_MODCLASS_SPACE);
-    if (op->imm) its_sim_refuse(d, NULL, "the simulator doesn't have '%s' with an offset", d->insn->name->text);
     op->b = value;
-    op->imm = (int64_t)which;
+    op->vec = (uint8_t)which;
     op->mode = f->mode;
     op->size = (uint8_t)its_type_size(type);
 }

@@ -29,6 +29,7 @@ typedef struct its_sim_warp its_sim_warp;
 typedef struct its_sim_cta its_sim_cta;
 typedef struct its_sim_copies its_sim_copies;       /* async.h */
 typedef struct its_sim_mbarriers its_sim_mbarriers; /* async.h */
+typedef struct its_sim_products its_sim_products;   /* wgmma.h */
 
 enum { /* its_sim_frag.state */
        ITS_SIM_READY,
@@ -93,10 +94,11 @@ struct its_sim_warp {
     size_t regs_size;
     its_sim_return *calls;
     uint32_t calls_size;
-    char *local;               /* lane i's local memory begins at i * grid->local_size */
-    uint32_t taken[ITS_LANES]; /* bytes at the end of each lane's local memory that alloca has taken */
-    uint64_t ran;              /* operations since a fragment last gave way */
-    its_sim_copies *copies;    /* asynchronous copies under way; NULL before the first */
+    char *local;                /* lane i's local memory begins at i * grid->local_size */
+    uint32_t taken[ITS_LANES];  /* bytes at the end of each lane's local memory that alloca has taken */
+    uint64_t ran;               /* operations since a fragment last gave way */
+    its_sim_products *products; /* of matrices, begun and not computed; NULL before the first */
+    its_sim_copies *copies;     /* asynchronous copies under way; NULL before the first */
     uint32_t next_range;
     its_sim_range ranges[ITS_SIM_RANGES]; /* allocations last used */
 };

@@ -10,6 +10,7 @@
 #include "sim/alu_int.h"
 #include "sim/exec.h"
 #include "sim/matrix.h"
+#include "sim/wgmma.h"
 
 /* How a source of a type is named, found and read in the loops below. */
 #define ITS_PLAIN_SOURCE(T, name, field) const T *const name##s = ITS_ALIGNED64(regs + op->field);
@@ -120,6 +121,7 @@
 
 #include "sim/exec_matrix.inc.h"
 #include "sim/exec_memory.inc.h"
+#include "sim/exec_wgmma.inc.h"
 
 /* -- tables by handler --------------------------------------------------------------------------------------------- */
 

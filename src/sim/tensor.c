@@ -270,16 +270,16 @@ static void replace(its_sim_tensor_map *map, const its_sim_op *op, uint64_t valu
         map->rank = value < ITS_TENSOR_RANK ? (uint8_t)(value + 1) : UINT8_MAX;
         break;
     case ITS_TENSOR_BOX:
-        map->box[op->imm] = (uint32_t)value;
+        map->box[op->vec] = (uint32_t)value;
         break;
     case ITS_TENSOR_DIM:
-        map->dims[op->imm] = (uint32_t)value;
+        map->dims[op->vec] = (uint32_t)value;
         break;
     case ITS_TENSOR_STRIDE:
-        map->strides[op->imm] = value;
+        map->strides[op->vec] = value;
         break;
     case ITS_TENSOR_STEP:
-        map->steps[op->imm] = small(value);
+        map->steps[op->vec] = small(value);
         break;
     case ITS_TENSOR_TYPE:
         map->type = host_type(value);

@@ -3,8 +3,8 @@
  * tensor copy moves. For kernels and hosts they are opaque; a GPU's have another layout, so that one made elsewhere is
  * recognised and refused. Dimension 0 is the innermost one, whose elements lie side by side.
  *
- * A host makes them with its_sim_tensor_encode, a kernel with tensormap.replace out of 128 zero bytes. Since a kernel can
- * make any, everything is checked again when one is used.
+ * A host makes them with its_sim_tensor_encode, a kernel with tensormap.replace out of 128 zero bytes. Since a kernel
+ * can make any, everything is checked again when one is used.
  */
 #ifndef ITS_SIM_TENSORMAP_H
 #define ITS_SIM_TENSORMAP_H
