@@ -235,6 +235,7 @@ static void decode_insn(its_sim_decoder *d, const its_insn *insn) {
     memset(d->ticked, 0, sizeof(d->ticked));
     set_where(d, &insn->node);
     size_t ops = d->ops.count, fixups = d->fixups.count;
+    if (d->accumulators) its_sim_touch_accumulators(d);
     groups[d->m->op](d);
     if (!d->refused) check_ticked(d);
     if (!d->refused) return;
@@ -377,6 +378,7 @@ static void start(its_sim_decoder *d, const its_func *node, uint32_t index) {
     d->pred_end = 64;
     d->stack = 0;
     d->loc = 0;
+    d->accumulators = NULL;
 }
 
 static void decode_func(its_sim_decoder *d, const its_func *node, uint32_t index) {
@@ -384,6 +386,7 @@ static void decode_func(its_sim_decoder *d, const its_func *node, uint32_t index
     set_where(d, &node->node);
     d->refused = false;
     place_params(d);
+    its_sim_find_accumulators(d);
     for (const its_node *at = node->first; at; at = at->next) decode_node(d, at);
     end_body(d);
     place_labels(d);

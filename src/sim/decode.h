@@ -53,7 +53,8 @@ typedef struct its_sim_decoder {
     uint32_t stack;               /* bytes of .local and .param variables */
     ITS_VEC(uint32_t) callees;
     ITS_VEC(uint32_t) shared;
-    its_sim_op dummy; /* what a refused instruction emits into */
+    bool *accumulators; /* by register id: written by a wgmma of the function; NULL if it has none */
+    its_sim_op dummy;   /* what a refused instruction emits into */
 } its_sim_decoder;
 
 #define ITS_SIM_CARRY 4u /* offset of the carry flag in a frame */
@@ -148,6 +149,11 @@ its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier, its_sim_decod
 its_sim_decode_group its_sim_decode_tensormap, its_sim_decode_wgmma;
 /* Refused by name. */
 its_sim_decode_group its_sim_decode_none;
+
+/* Notes which registers the products of matrices of d->node write. */
+void its_sim_find_accumulators(its_sim_decoder *d);
+/* Emits a check before an instruction that uses one of them. */
+void its_sim_touch_accumulators(its_sim_decoder *d);
 
 /* Parts of copy and alu. */
 its_sim_decode_group its_sim_decode_tensor;

@@ -113,6 +113,49 @@ static void product(its_sim_decoder *d) {
     op->imm = inverted;
 }
 
+/* -- registers that products write --------------------------------------------------------------------------------- */
+
+void its_sim_find_accumulators(its_sim_decoder *d) {
+    for (const its_node *node = d->node->first; node; node = node->next) {
+        const its_insn *insn = (const its_insn *)node;
+        if (node->kind != ITS_NODE_INSN || node->count == 0 || insn->ops[0].kind != ITS_OPND_VEC) continue;
+        if (its_mnemonic_of(d->ctx, insn->name)->op != ITS_OP_WGMMA) continue;
+        if (!d->accumulators) d->accumulators = ITS_NEW_ARRAY(&d->scratch, bool, d->node->n_regs + 1);
+        for (uint32_t i = 0; i < insn->ops[0].count; i++)
+            if (insn->ops[0].list[i].kind == ITS_OPND_REG) d->accumulators[insn->ops[0].list[i].symbol->id] = true;
+    }
+}
+
+/* Adds the registers among `items`, and in their lists, to the program's lists. */
+static uint32_t list_accumulators(its_sim_decoder *d, const its_operand *items, uint32_t count) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const its_operand *item = &items[i];
+        if (item->kind == ITS_OPND_VEC || item->kind == ITS_OPND_PAIR || item->kind == ITS_OPND_ADDR)
+            found += list_accumulators(d, item->list, item->kind == ITS_OPND_PAIR ? 2 : item->count);
+        if (item->kind != ITS_OPND_REG || !d->accumulators[item->symbol->id]) continue;
+        uint32_t at = its_sim_register(d, item->symbol);
+        ITS_PUSH(d->arena, &d->program->lists, at);
+        found++;
+    }
+    return found;
+}
+
+void its_sim_touch_accumulators(its_sim_decoder *d) {
+    if (d->m->op == ITS_OP_WGMMA) return;
+    uint32_t list = (uint32_t)d->program->lists.count;
+    ITS_PUSH(d->arena, &d->program->lists, list);
+    uint32_t found = list_accumulators(d, d->insn->ops, d->insn->node.count);
+    d->program->lists.items[list] = found;
+    if (found == 0) {
+        d->program->lists.count = list;
+        return;
+    }
+    its_sim_op *op = its_sim_emit_act(d, ITS_SIM_ACT_WGMMA_TOUCH);
+    op->list = list;
+    op->mode = d->m->op == ITS_OP_MOV ? ITS_WGMMA_MOVES : ITS_WGMMA_USES;
+}
+
 void its_sim_decode_wgmma(its_sim_decoder *d) {
     its_sim_has(d, ITS_MOD_SYNC);
     its_sim_has(d, ITS_MOD_ALIGNED);

@@ -10,7 +10,8 @@ typedef struct wgmma_job {
     char *regs;
     const char *shared; /* where shared address 0 would be */
     its_sim_matrix a, b;
-    u32 flags, row; /* the first row of A that is this warp's */
+    const u32 (*rows)[ITS_LANES]; /* of A, if they are in registers */
+    u32 flags, row;               /* the first row of A that is this warp's */
     bool accumulates;
 } wgmma_job;
 
@@ -23,15 +24,13 @@ static inline char *wgmma_reg(const wgmma_job *job, u32 index) {
     static void wgmma_a_##name(const wgmma_job *job, T(*a)[WGMMA_MOST_K]) {                                           \
         const u32 kind = job->list[ITS_WGMMA_A_TYPE], wide = mma_columns(kind);                                       \
         for (u32 j = 0; job->flags & ITS_WGMMA_A_IN_REGS && j < 4; j++)                                               \
-            for (u32 r = 0; r < 8; r++)                                                                               \
-                unpack(kind, wgmma_reg(job, job->list[ITS_WGMMA_N_D] + j), r, wide,                                   \
-                       &a[8 * (j % 2) + r][wide * (j / 2)]);                                                          \
+            for (u32 r = 0; r < 8; r++) unpack(kind, job->rows[j], r, wide, &a[8 * (j % 2) + r][wide * (j / 2)]);     \
         for (u32 r = 0; !(job->flags & (ITS_WGMMA_A_IN_REGS | ITS_WGMMA_A_MN_MAJOR)) && r < 16; r++)                  \
             for (u32 c = 0; c < 2; c++)                                                                               \
                 unpack(kind, job->shared + its_sim_k_major(&job->a, job->row + r, c), 0, wide, &a[r][wide * c]);      \
         for (u32 k = 0; job->flags & ITS_WGMMA_A_MN_MAJOR && k < 16; k++)                                             \
             for (u32 q = 0; q < 2; q++) {                                                                             \
-                T line[8] = {0};                                                                                          \
+                T line[8] = {0};                                                                                      \
                 unpack(kind, job->shared + its_sim_mn_major(&job->a, job->row / 8 + q, k), 0, 8, line);               \
                 for (u32 i = 0; i < 8; i++) a[8 * q + i][k] = line[i];                                                \
             }                                                                                                         \
@@ -46,7 +45,7 @@ static inline char *wgmma_reg(const wgmma_job *job, u32 index) {
         }                                                                                                             \
         for (u32 n = 0; n < 8; n++)                                                                                   \
             for (u32 c = 0; c < 2; c++) {                                                                             \
-                T line[16] = {0};                                                                                         \
+                T line[16] = {0};                                                                                     \
                 unpack(kind, job->shared + its_sim_k_major(&job->b, 8 * block + n, c), 0, wide, line);                \
                 for (u32 i = 0; i < wide; i++) b[wide * c + i][n] = line[i];                                          \
             }                                                                                                         \
@@ -123,6 +122,7 @@ static void wgmma_run(its_sim_exec *x, const its_sim_product *product) {
                      .shared = x->cta->shared - ITS_SIM_SHARED_BEGIN,
                      .a = its_sim_matrix_of(product->a),
                      .b = its_sim_matrix_of(product->b),
+                     .rows = product->rows,
                      .flags = list[ITS_WGMMA_FLAGS],
                      .row = x->warp->index % 4 * 16,
                      .accumulates = product->accumulates};
@@ -130,6 +130,31 @@ static void wgmma_run(its_sim_exec *x, const its_sim_product *product) {
         wgmma_s32(&job);
     else
         wgmma_f32(&job);
+}
+
+static bool wgmma_writes(const its_sim_exec *x, const its_sim_product *product, const u32 *regs, u32 count) {
+    const u32 *list = x->program->lists.items + product->op->list;
+    if (product->base != x->frag->base) return false;
+    for (u32 i = 0; i < list[ITS_WGMMA_N_D]; i++)
+        for (u32 j = 0; j < count; j++)
+            if (list[ITS_WGMMA_REGS + i] == regs[j]) return true;
+    return false;
+}
+
+/* Stands before an instruction that uses registers which some product writes. */
+static its_sim_verdict act_WGMMA_TOUCH(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_products *all = x->warp->products;
+    const u32 *list = x->program->lists.items + op->list;
+    bool in_flight = false;
+    for (u32 i = 0; all && i < all->count; i++) in_flight |= wgmma_writes(x, &all->items[i], list + 1, list[0]);
+    if (!in_flight) return ITS_SIM_NEXT;
+    if (op->mode == ITS_WGMMA_USES)
+        return its_sim_fault_at(x, op, mask, ITS_SIM_FAULT_ASYNC, "%s",
+                                "uses a register that a matrix product still writes: wait for its group first");
+    for (u32 i = 0; i < all->count; i++) wgmma_run(x, &all->items[i]);
+    all->count = 0;
+    x->frag->wrote = true;
+    return ITS_SIM_NEXT;
 }
 
 /* Computes what belongs to all but the last `left` groups. */

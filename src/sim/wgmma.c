@@ -108,6 +108,8 @@ static its_sim_verdict start(its_sim_exec *x, const its_sim_op *op, uint32_t gro
     }
     product.accumulates = accumulates;
     product.group = all->committed;
+    for (uint32_t i = 0; flags & ITS_WGMMA_A_IN_REGS && i < 4; i++)
+        memcpy(product.rows[i], x->regs + list[ITS_WGMMA_REGS + list[ITS_WGMMA_N_D] + i], sizeof(product.rows[i]));
     all->items[all->count++] = product;
     x->frag->wrote = true;
     return ITS_SIM_NEXT;

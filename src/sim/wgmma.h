@@ -4,7 +4,8 @@
  * Warp w of the four computes rows 16 w to 16 w + 15 of D = A B + D. Both matrices may lie in shared memory, found by a
  * 64-bit *matrix descriptor*; A may be in registers instead. A product is computed as late as the program lets it be,
  * when a thread waits for its group, and by its warp alone: a program that doesn't wait reads what its registers held
- * before, and one that writes over the matrices too early gets what it wrote.
+ * before, and one that writes over the matrices too early gets what it wrote. Registers that a product still writes may
+ * not be used before the wait; a compiler's `mov` of one, for which ptxas inserts a wait, waits here too.
  *
  * A matrix in shared memory is made of pieces of 16 bytes. It is *K-major* if they lie along the summed dimension, else
  * MN-major, which only elements of 16 bits may be:
@@ -40,6 +41,10 @@ enum { /* flags */
        ITS_WGMMA_B_MN_MAJOR = 8,
        ITS_WGMMA_SATURATE = 16
 };
+enum { /* op->mode of WGMMA_TOUCH; op->list: the number of registers that an instruction uses, and these */
+       ITS_WGMMA_USES,
+       ITS_WGMMA_MOVES /* and does nothing else */
+};
 enum { /* op->mode of WGMMA_GROUP */
        ITS_WGMMA_COMMIT,
        ITS_WGMMA_WAIT /* imm: groups that may be left */
@@ -51,6 +56,7 @@ typedef struct its_sim_product {
     uint32_t group; /* that it belongs to */
     uint64_t a, b;  /* descriptors */
     bool accumulates;
+    u32 rows[4][ITS_LANES]; /* A, if it is in registers: what they held */
 } its_sim_product;
 
 struct its_sim_products {

@@ -97,7 +97,8 @@ def matmul_specialised_pointers(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexp
 
 # Triton 3.6 splits the tile of `a` between two consumers but still tells the host to make the map of the whole one.
 case(matmul_specialised_pointers, (2, 1), product, tol=1e-2, sm=HOPPER, faults="copies a box of 16384 bytes",
-     a=Descriptor(rand((M, K), "fp16"), (128, 64)), b=Descriptor(rand((N, K), "fp16"), (128, 64)), c=full((M, N)), N=N, K=K, BM=128, BN=128, BK=64)
+     a=Descriptor(rand((M, K), "fp16"), (128, 64)), b=Descriptor(rand((N, K), "fp16"), (128, 64)), c=full((M, N)), N=N,
+     K=K, BM=128, BN=128, BK=64)
 
 
 @triton.jit
