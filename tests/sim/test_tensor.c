@@ -380,7 +380,7 @@ static void test_faults(void **state) {
     expect_fault(&k, &t, EXPECT "add.u32 %r1, %r1, 64;\n" LOAD2("%r1", "%rd1"),
                  "copies a tensor with shared address 0x840, which is no multiple of 128");
     expect_fault(&k, &t, EXPECT "add.u32 %r1, %r1, 49152;\n" LOAD2("%r1", "%rd1"), "outside of the CTA's");
-    expect_fault(&k, &t, EXPECT LOAD2("%r1", "%rd1+8"), "which is no multiple of 64");
+    expect_fault(&k, &t, EXPECT "add.u64 %rd1, %rd1, 8;\n" LOAD2("%r1", "%rd1"), "which is no multiple of 64");
     expect_fault(&k, &t, EXPECT LOAD2("%r1", "%rd0"), "uses a tensor map that was not made by this simulator");
     expect_fault(&k, &beyond, EXPECT "mov.u32 %r11, 60;\n" LOAD2("%r1", "%rd1"), "reads 64 bytes at address 0x");
     expect_fault(&k, &t, "@%p0 mbarrier.inval.shared::cta.b64 [%r2];\n" LOAD2("%r1", "%rd1"),

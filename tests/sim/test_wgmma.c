@@ -232,6 +232,7 @@ static void test_products(void **state) {
                           1,
                           1,
                           0};
+                if (*c.d == 's' && c.n == 136) c.n = 144; /* there are fewer shapes of whole numbers */
                 if (c.a->bytes != 2 && (c.a_mn || c.b_mn)) continue;
                 if (*c.d == 'f' && turn % 3 == 1) c.a_scale = -1;
                 if (*c.d == 'f' && turn % 5 < 2) c.b_scale = -1;
