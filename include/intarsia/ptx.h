@@ -255,9 +255,12 @@ struct its_regs {
     its_symbol *symbol; /* when n is 0 */
 };
 
-/* One element of an initialiser; braces were flattened, missing elements are not listed. */
+/*
+ * One element of an initialiser; braces were flattened, missing elements are not listed. Of an opaque reference
+ * (.texref, .samplerref, .surfref) it is one field of an element: `field` = `bits`, or the word `word`.
+ */
 typedef struct its_init {
-    uint8_t kind;   /* ITS_OPND_INT, F32, F64 or SYM */
+    uint8_t kind;   /* ITS_OPND_INT, F32, F64, SYM, or TOKEN for a word */
     bool generic;   /* SYM: generic(symbol) + offset */
     uint8_t byte;   /* SYM: 0, or 1 + n for byte n of the address: the mask `0xff00(symbol)` is byte 1 */
     uint32_t index; /* which element of the flattened array this is */
@@ -265,8 +268,10 @@ typedef struct its_init {
     int32_t offset; /* SYM: bytes added */
     union {
         its_symbol *symbol;
+        its_name word; /* TOKEN: "clamp_to_edge" */
         uint64_t bits;
     };
+    its_name field; /* "addr_mode_0", or NULL */
 } its_init;
 
 typedef struct its_var {

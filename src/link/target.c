@@ -41,6 +41,31 @@ static void report(its_linker *linker, const its_module *module, const char *wha
     its_diag_hint(linker->ctx, "compile it for %s", arch_text(main));
 }
 
+/* With texmode_independent an instruction names a texture and a sampler, without it a texture that has one. */
+static bool has_own_samplers(const its_module *module) {
+    for (uint32_t i = 0; i < module->n_targets; i++)
+        if (strcmp(module->targets[i]->text, "texmode_independent") == 0) return true;
+    return false;
+}
+
+static bool reads_textures(its_linker *linker, const its_module *module) {
+    for (its_func *func = NULL; (func = its_module_next_func(module, func));)
+        for (const its_node *node = func->first; node; node = node->next) {
+            if (node->kind != ITS_NODE_INSN) continue;
+            uint16_t op = (uint16_t)its_mnemonic_of(linker->ctx, ((const its_insn *)node)->name)->op;
+            if (op == ITS_OP_TEX || op == ITS_OP_TLD4) return true;
+        }
+    return false;
+}
+
+static bool check_textures(its_linker *linker, const its_module *module) {
+    if (has_own_samplers(module) == has_own_samplers(its_link_main(linker)) || !reads_textures(linker, module))
+        return true;
+    report(linker, module, "its textures and samplers are bound in another way than the main module's");
+    its_diag_hint(linker->ctx, "give both or neither texmode_independent in .target");
+    return false;
+}
+
 static bool check_target(its_linker *linker, const its_module *module) {
     const its_module *main = its_link_main(linker);
     const char *text = arch_text(module), *wanted = arch_text(main);
@@ -83,7 +108,8 @@ bool its_link_target(its_linker *linker) {
     const its_module *main = its_link_main(linker);
     its_module *out = linker->out;
     bool ok = true;
-    for (uint32_t i = 1; i < linker->n_sources; i++) ok &= check_target(linker, linker->sources[i].module);
+    for (uint32_t i = 1; i < linker->n_sources; i++)
+        ok &= check_target(linker, linker->sources[i].module) && check_textures(linker, linker->sources[i].module);
     set_version(linker);
     out->n_targets = main->n_targets;
     out->targets = ITS_NEW_ARRAY(its_module_arena(out), its_name, main->n_targets);

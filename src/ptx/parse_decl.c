@@ -262,23 +262,83 @@ static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list 
     return its_expect(parser, '}', "',' or '}'");
 }
 
+/* -- initialisers of opaque references: { addr_mode_0 = wrap, filter_mode = linear } ------------------------------- */
+
+static bool is_opaque(const its_symbol *symbol) {
+    return symbol->type == ITS_TYPE_TEXREF || symbol->type == ITS_TYPE_SAMPLERREF || symbol->type == ITS_TYPE_SURFREF;
+}
+
+static bool init_field(its_parser *parser, its_init *init) {
+    init->pos = tok(parser)->pos;
+    if (!is_kind(parser, ITS_TOK_WORD)) return its_unexpected(parser, "the name of a field, or '}'");
+    init->field = its_token_name(parser);
+    next(parser);
+    if (!its_expect(parser, '=', "'='")) return false;
+    if (is_kind(parser, ITS_TOK_WORD)) {
+        init->kind = ITS_OPND_TOKEN;
+        init->word = its_token_name(parser);
+        next(parser);
+        return true;
+    }
+    its_operand value;
+    if (!its_parse_const(parser, &value)) return false;
+    init->kind = value.kind;
+    init->bits = value.bits;
+    return true;
+}
+
+/*
+ * The braces of elements from number `*at` on. Fields that stand where an element's braces could, as in
+ * `s[2] = { filter_mode = linear }`, belong to the next element.
+ */
+static bool init_fields(its_parser *parser, const its_symbol *symbol, init_list *list, uint64_t *at, unsigned depth) {
+    bool unsized = depth == 0 && (symbol->flags & ITS_SYM_UNSIZED);
+    uint64_t limit = unsized ? UINT32_MAX : *at + stride_of(symbol, depth);
+    uint32_t open = tok(parser)->pos;
+    next(parser);
+    while (!is_kind(parser, '}')) {
+        if (is_kind(parser, '{')) {
+            uint64_t inner = *at;
+            if (depth == symbol->n_dims) return its_error(parser, tok(parser)->pos, "more braces than dimensions");
+            if (*at >= limit)
+                return its_error(parser, tok(parser)->pos, "'%s' has no room for this element", symbol->name->text);
+            if (!init_fields(parser, symbol, list, &inner, depth + 1)) return false;
+            *at += stride_of(symbol, depth + 1);
+        } else {
+            its_init init = {.index = (uint32_t)*at};
+            if (!init_field(parser, &init) || !add_init(parser, list, &init)) return false;
+        }
+        if (!its_accept(parser, ',')) break;
+    }
+    if (is_kind(parser, ITS_TOK_END)) return its_error(parser, open, "this '{' is not closed");
+    return its_expect(parser, '}', "',' or '}'");
+}
+
+/* `x[] = { ... }` has as many rows as were given. */
+static bool size_from(its_parser *parser, its_symbol *symbol, uint64_t end) {
+    uint64_t row = stride_of(symbol, 1);
+    if (!(symbol->flags & ITS_SYM_UNSIZED) || !row) return true;
+    uint64_t *dims = its_arena_alloc(parser->arena, symbol->n_dims * sizeof *dims);
+    memcpy(dims, symbol->dims, symbol->n_dims * sizeof *dims);
+    dims[0] = (end + row - 1) / row;
+    symbol->dims = dims;
+    symbol->flags &= (uint16_t)~ITS_SYM_UNSIZED;
+    return its_set_size(parser, symbol);
+}
+
 static bool initialiser(its_parser *parser, its_var *var) {
     its_symbol *symbol = var->symbol;
     init_list list = {0};
     reserve_inits(parser, &list);
     var->has_init = true;
-    if (is_kind(parser, '{')) {
+    if (is_opaque(symbol)) {
+        uint64_t end = 0;
+        if (symbol->size > UINT32_MAX) return its_error(parser, symbol->pos, "'%s' is too large", symbol->name->text);
+        if (!is_kind(parser, '{')) return its_unexpected(parser, "'{'");
+        if (!init_fields(parser, symbol, &list, &end, 0) || !size_from(parser, symbol, end)) return false;
+    } else if (is_kind(parser, '{')) {
         uint64_t end = stride_of(symbol, 0);
-        if (!init_braces(parser, symbol, &list, 0, 0, &end)) return false;
-        uint64_t row = stride_of(symbol, 1);
-        if ((symbol->flags & ITS_SYM_UNSIZED) && row) {
-            uint64_t *dims = its_arena_alloc(parser->arena, symbol->n_dims * sizeof *dims);
-            memcpy(dims, symbol->dims, symbol->n_dims * sizeof *dims);
-            dims[0] = (end + row - 1) / row;
-            symbol->dims = dims;
-            symbol->flags &= (uint16_t)~ITS_SYM_UNSIZED;
-            if (!its_set_size(parser, symbol)) return false;
-        }
+        if (!init_braces(parser, symbol, &list, 0, 0, &end) || !size_from(parser, symbol, end)) return false;
     } else {
         its_init init = {0};
         if (!init_element(parser, &init) || !add_init(parser, &list, &init)) return false;

@@ -207,6 +207,46 @@ static uint32_t put_init_list(its_buffer *out, const its_var *var, uint32_t next
     return next;
 }
 
+static void put_field(its_buffer *out, const its_init *init) {
+    its_buffer_printf(out, "%s = ", init->field->text);
+    if (init->kind == ITS_OPND_TOKEN)
+        its_buffer_text(out, init->word->text);
+    else
+        put_init(out, init);
+}
+
+/* The same for an opaque reference: the fields of elements from number `at` on; `{}` for one that has none. */
+static uint32_t put_fields(its_buffer *out, const its_var *var, uint32_t next, uint64_t at, unsigned depth) {
+    const its_symbol *symbol = var->symbol;
+    uint64_t row = 1, end;
+    for (unsigned i = depth + 1; i < symbol->n_dims; i++) row *= symbol->dims[i];
+    end = depth < symbol->n_dims ? at + row * symbol->dims[depth] : at + 1;
+    its_buffer_char(out, '{');
+    for (bool first = true; next < var->n_init && var->init[next].index < end; first = false) {
+        if (!first) PUT(out, ", ");
+        if (depth == symbol->n_dims) {
+            put_field(out, &var->init[next++]);
+            continue;
+        }
+        next = put_fields(out, var, next, at, depth + 1);
+        at += row;
+    }
+    its_buffer_char(out, '}');
+    return next;
+}
+
+static void put_initialiser(its_buffer *out, const its_var *var) {
+    const its_symbol *symbol = var->symbol;
+    if (symbol->type == ITS_TYPE_TEXREF || symbol->type == ITS_TYPE_SAMPLERREF || symbol->type == ITS_TYPE_SURFREF)
+        put_fields(out, var, 0, 0, 0);
+    else if (symbol->n_dims || symbol->vec > 1)
+        put_init_list(out, var, 0, 0);
+    else if (var->n_init)
+        put_init(out, var->init);
+    else
+        PUT(out, "0");
+}
+
 static void put_var(its_buffer *out, const its_var *var) {
     const its_symbol *symbol = var->symbol;
     bool declares = var->node.flags & ITS_VAR_DECLARES;
@@ -218,12 +258,7 @@ static void put_var(its_buffer *out, const its_var *var) {
     put_declarator(out, symbol);
     if (var->has_init && !declares) {
         PUT(out, " = ");
-        if (symbol->n_dims || symbol->vec > 1)
-            put_init_list(out, var, 0, 0);
-        else if (var->n_init)
-            put_init(out, var->init);
-        else
-            PUT(out, "0");
+        put_initialiser(out, var);
     }
     its_buffer_char(out, ';');
 }
@@ -277,9 +312,18 @@ static void put_loc(its_buffer *out, const its_loc *loc) {
     put_position(out, loc->at_file, loc->at_line, loc->at_column);
 }
 
+/* ptxas takes ASCII only; compilers write other bytes of a path as \303\251, which stays in the line table as it is. */
+static void put_path(its_buffer *out, its_name path) {
+    for (const char *p = path->text; *p; p++)
+        if ((unsigned char)*p < 0x80)
+            its_buffer_char(out, *p);
+        else
+            its_buffer_printf(out, "\\%03o", (unsigned)(unsigned char)*p);
+}
+
 static void put_file(its_buffer *out, const its_file *file) {
     its_buffer_printf(out, ".file %u \"", file->index);
-    put_name(out, file->path);
+    put_path(out, file->path);
     its_buffer_char(out, '"');
     if (file->has_stat)
         its_buffer_printf(out, ", %llu, %llu", (unsigned long long)file->mtime, (unsigned long long)file->size);

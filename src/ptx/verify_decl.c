@@ -82,10 +82,67 @@ static bool check_init_symbol(its_verifier *v, const its_var *var, const its_ini
                             its_space_text((its_space)symbol->space));
 }
 
+/* Which fields which kind of opaque reference has. */
+enum { TEX = 1, SAMPLER = 2, SURF = 4 };
+static const struct {
+    const char *name;
+    unsigned kinds;
+} fields[] = {
+    {"width", TEX | SURF},
+    {"height", TEX | SURF},
+    {"depth", TEX | SURF},
+    {"channel_data_type", TEX | SURF},
+    {"channel_order", TEX | SURF},
+    {"array_size", TEX | SURF},
+    {"num_mipmap_levels", TEX},
+    {"num_samples", TEX},
+    {"normalized_coords", TEX},
+    {"memory_layout", SURF},
+    {"addr_mode_0", TEX | SAMPLER},
+    {"addr_mode_1", TEX | SAMPLER},
+    {"addr_mode_2", TEX | SAMPLER},
+    {"filter_mode", TEX | SAMPLER},
+    {"force_unnormalized_coords", SAMPLER},
+};
+static const char *const field_words[] = {"wrap",    "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border",
+                                          "nearest", "linear"};
+
+static bool is_field_of(its_name field, its_type type) {
+    unsigned kind = type == ITS_TYPE_TEXREF ? TEX : type == ITS_TYPE_SAMPLERREF ? SAMPLER : SURF;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(fields[i].name, field->text) == 0) return fields[i].kinds & kind;
+    return false;
+}
+
+static bool is_field_word(its_name word) {
+    for (size_t i = 0; i < sizeof field_words / sizeof *field_words; i++)
+        if (strcmp(field_words[i], word->text) == 0) return true;
+    return false;
+}
+
+static void check_fields(its_verifier *v, const its_var *var) {
+    its_type type = (its_type)var->symbol->type;
+    for (uint32_t i = 0; i < var->n_init; i++) {
+        const its_init *init = &var->init[i];
+        bool known = is_field_of(init->field, type);
+        if (known && (init->kind != ITS_OPND_TOKEN || is_field_word(init->word))) continue;
+        if (known)
+            its_verify_error(v, &var->node, init->pos, "'%s' is no value for '%s'", init->word->text,
+                             init->field->text);
+        else
+            its_verify_error(v, &var->node, init->pos, "a %s has no field '%s'", its_type_text(type),
+                             init->field->text);
+        return;
+    }
+}
+
 static void check_init(its_verifier *v, const its_var *var) {
     const its_symbol *symbol = var->symbol;
     its_type type = (its_type)symbol->type;
-    if (is_opaque(type)) return;
+    if (is_opaque(type)) {
+        check_fields(v, var);
+        return;
+    }
     if (symbol->space != ITS_SPACE_GLOBAL && symbol->space != ITS_SPACE_CONST) {
         symbol_error(v, symbol, "'%s' is in %s, which can't be initialised", symbol->name->text,
                      its_space_text((its_space)symbol->space));

@@ -179,6 +179,7 @@ static its_status initialise(its_sim_program *program, const its_var *var) {
     if (!var->has_init || !symbol->pass) return ITS_OK;
     const its_sim_variable *variable = &program->variables.items[(uintptr_t)symbol->pass - 1];
     if (variable->space == ITS_SPACE_SHARED) return ITS_OK;
+    if (var->n_init && var->init[0].field) return ITS_OK; /* of a texture or sampler, which no instruction here uses */
     uint32_t size = its_type_size((its_type)symbol->type);
     char *base = (char *)(uintptr_t)variable->address;
     for (uint32_t i = 0; i < var->n_init; i++) {

@@ -172,6 +172,23 @@ GOOD = """.version 8.0
 """
 
 
+def test_paths_that_are_not_ascii(intarsia, ptxas, tmp_path):
+    """ptxas takes ASCII only: other bytes are printed as compilers write them, escapes stay, and both are one text."""
+    text = '.version 7.0\n.target sm_80\n.address_size 64\n.file 1 "/home/%s/x.cu"\n.visible .entry k()\n{\n.loc 1 2 3\nret;\n}\n'
+    raw, escaped = intarsia.folder / "raw.ptx", intarsia.folder / "escaped.ptx"
+    raw.write_text(text % "ren\u00e9", encoding="utf-8")
+    escaped.write_text(text % r"ren\303\251", encoding="ascii")
+    printed = intarsia("fmt", raw)
+    assert printed.code == 0 and r'.file 1 "/home/ren\303\251/x.cu"' in printed.out
+    assert intarsia("fmt", escaped).out == printed.out
+    path = tmp_path / "printed.ptx"
+    path.write_text(printed.out)
+    command = [ptxas, "-lineinfo", "-arch", "sm_80", "-o", tmp_path / "x.cubin"]
+    assert subprocess.run([*command, path], check=False).returncode == 0
+    assert rb"ren\303\251" in (tmp_path / "x.cubin").read_bytes()
+    assert subprocess.run([*command, raw], capture_output=True, check=False).returncode != 0
+
+
 def test_good_files(intarsia):
     (intarsia.folder / "a.ptx").write_text(GOOD)
     (intarsia.folder / "b.ptx").write_text(GOOD)
