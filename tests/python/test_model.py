@@ -164,3 +164,23 @@ def test_figures_of_the_machine_can_be_given(tmp_path):
     path.write_text(json.dumps(results(6.6)))
     slow = run("compare", path, "--link-gbs", "10", "--most", "1000")
     assert slow.returncode == 0 and slow.stdout != run("compare", path, "--most", "1000").stdout
+
+
+# -- what was measured -----------------------------------------------------------------------------------------------
+
+RESULTS = MODEL.parent / "results"
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "most"),
+    [
+        ("products", "h200-product-8.json", 0.04),
+        ("products", "h200-product-2.json", 0.11),
+        ("products", "h200-product-1.json", 0.11),
+        ("compare", "h200-arrivals-8.json", 0.02),
+    ],
+)
+def test_predictions_are_near_what_was_measured(command, file, most):
+    done = run(command, RESULTS / file, "--most", most)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 10
