@@ -30,6 +30,7 @@ static const char text[] =
     "UNIT=FILE.ptx.\n"
     "\n"
     "Calls are inlined; functions nobody calls any more are removed; an extern that nobody provides is an error.\n"
+    "With --assemble, NVSHMEM's functions come from the NVSHMEM that is on this machine.\n"
     "\n"
     "examples:\n"
     "  intarsia link kernel.ptx shift-device.cu -o linked.ptx --report text\n"
@@ -91,6 +92,21 @@ static its_status cap_version(cli_app *app, link_args *args) {
     return its_asm_ptx_version(app->ctx, NULL, &args->link.ptx_major, &args->link.ptx_minor);
 }
 
+/* What machine code needs of NVSHMEM: the functions from its headers; what these leave open is nvJitLink's business. */
+static its_status add_nvshmem(cli_linking *l, void *user) {
+    link_args *args = user;
+    cli_list names = args->assemble ? cli_linking_wanted(l, "nvshmem") : (cli_list){0};
+    if (!names.count) return ITS_OK;
+    its_module **modules;
+    uint32_t n;
+    its_status status =
+        its_asm_nvshmem(l->app->ctx, l->arch, ITS_TRANSPORT_ALL, names.items, (uint32_t)names.count, &modules, &n);
+    for (uint32_t i = 0; i < n; i++) cli_linking_add_library(l, modules[i]);
+    its_free(l->app->ctx, modules);
+    args->link.keep_externs = true; /* assembling refuses those that nobody has, by name */
+    return status;
+}
+
 static int run(cli_app *app, const void *user, const cli_list *operands) {
     link_args own = *(const link_args *)user, *args = &own;
     if (operands->count == 0)
@@ -103,7 +119,7 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     its_status status = cap_version(app, args);
     if (status != ITS_OK) return cli_status(status);
     status = cli_linking_open(&linking, app, &args->link, operands->items[0], operands->items + 1, operands->count - 1,
-                              NULL, NULL);
+                              add_nvshmem, args);
     if (status != ITS_OK) return cli_status(status);
     int code = write_all(&linking, args);
     cli_linking_close(&linking);

@@ -55,7 +55,7 @@ static const char text[] =
 /* The simulator's NVSHMEM, if something is called that it has. */
 static its_status add_nvshmem(cli_linking *l, void *user) {
     (void)user;
-    if (!cli_linking_wants(l, "nvshmem")) return ITS_OK;
+    if (!cli_linking_wanted(l, "nvshmem").count) return ITS_OK;
     its_module *library;
     its_status status = its_sim_nvshmem_library(l->app->ctx, l->arch, &library);
     if (status == ITS_OK) cli_linking_add_library(l, library);

@@ -122,17 +122,17 @@ static its_status open_libraries(cli_linking *l) {
     return status;
 }
 
-static bool module_wants(const its_module *module, const char *prefix) {
+static void list_wanted(const cli_linking *l, const its_module *module, const char *prefix, cli_list *names) {
     for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f))
-        if (!f->has_body && strncmp(f->symbol->name->text, prefix, strlen(prefix)) == 0) return true;
-    return false;
+        if (!f->has_body && strncmp(f->symbol->name->text, prefix, strlen(prefix)) == 0)
+            ITS_PUSH(&l->app->arena, names, f->symbol->name->text);
 }
 
-bool cli_linking_wants(const cli_linking *l, const char *prefix) {
-    if (module_wants(l->main, prefix)) return true;
-    for (size_t i = 0; i < l->modules.count; i++)
-        if (module_wants(l->modules.items[i], prefix)) return true;
-    return false;
+cli_list cli_linking_wanted(const cli_linking *l, const char *prefix) {
+    cli_list names = {0};
+    list_wanted(l, l->main, prefix, &names);
+    for (size_t i = 0; i < l->modules.count; i++) list_wanted(l, l->modules.items[i], prefix, &names);
+    return names;
 }
 
 /* -- linking ------------------------------------------------------------------------------------------------------- */

@@ -88,7 +88,8 @@ its_status cli_linking_without(cli_linking *l, uint32_t leave_out, its_linked **
 void cli_linking_close(cli_linking *l);
 /* Adds a library; the linking frees it. */
 void cli_linking_add_library(cli_linking *l, its_module *library);
-/* True if an input calls a function, or uses a variable, that starts with `prefix` and has no definition in it. */
-bool cli_linking_wants(const cli_linking *l, const char *prefix);
+/* The functions that an input declares and doesn't define, of those whose names start with `prefix`; maybe some twice.
+ */
+cli_list cli_linking_wanted(const cli_linking *l, const char *prefix);
 
 #endif

@@ -58,3 +58,28 @@ def test_strict_needs_assemble(tmp_path):
 def test_no_ptxas(tmp_path):
     done = link(tmp_path, PLAIN, INTARSIA_PTXAS="none")
     assert done.returncode == 1 and "INTARSIA_PTXAS is set to 'none'" in done.stderr
+
+
+PUTS = (
+    HEAD + ".extern .func nvshmem_int_p(.param .b64 d, .param .b32 v, .param .b32 pe);\n"
+    ".visible .entry k(.param .u64 p) { .reg .b64 %d<2>; .reg .b32 %r<2>; ld.param.u64 %d1, [p]; mov.u32 %r1, 1;\n"
+    "call nvshmem_int_p, (%d1, %r1, %r1); ret; }\n"
+)
+
+
+def test_nvshmem_functions_are_found(tmp_path):
+    """From the headers: a PE that is reached by loads and stores costs no call. The rest is the device library's."""
+    done = link(tmp_path, PUTS, "--report", "text", INTARSIA_CACHE_DIR=str(tmp_path / "cache"))
+    if "NVSHMEM's host library" in done.stderr and "not on this machine" in done.stderr:
+        pytest.skip("there is no NVSHMEM on this machine")
+    assert done.returncode == 0, done.stderr
+    assert "k calls nvshmem_int_p" not in done.stdout
+    assert "libnvshmem_device.a" in done.stdout
+    assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
+
+
+def test_without_nvshmem_its_functions_are_named(tmp_path):
+    done = link(tmp_path, PUTS, INTARSIA_NVSHMEM="none")
+    assert done.returncode != 0
+    assert "INTARSIA_NVSHMEM is set to 'none'" in done.stderr
+    assert not (tmp_path / "k.cubin").exists()
