@@ -21,6 +21,7 @@ def link(tmp_path: Path, text: str, *options: str, **environment: str) -> subpro
     source = tmp_path / "k.ptx"
     source.write_text(text)
     command = [PROGRAM, "link", str(source), "-o", str(tmp_path / "out.ptx"), "--assemble", str(tmp_path / "k.cubin")]
+    (tmp_path / "k.cubin").unlink(missing_ok=True)
     env = {**os.environ, **environment}
     return subprocess.run([*command, *options], capture_output=True, text=True, env=env, timeout=120, check=False)
 

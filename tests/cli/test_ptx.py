@@ -174,7 +174,10 @@ GOOD = """.version 8.0
 
 def test_paths_that_are_not_ascii(intarsia, ptxas, tmp_path):
     """ptxas takes ASCII only: other bytes are printed as compilers write them, escapes stay, and both are one text."""
-    text = '.version 7.0\n.target sm_80\n.address_size 64\n.file 1 "/home/%s/x.cu"\n.visible .entry k()\n{\n.loc 1 2 3\nret;\n}\n'
+    text = (
+        ".version 7.0\n.target sm_80\n.address_size 64\n"
+        '.file 1 "/home/%s/x.cu"\n.visible .entry k()\n{\n.loc 1 2 3\nret;\n}\n'
+    )
     raw, escaped = intarsia.folder / "raw.ptx", intarsia.folder / "escaped.ptx"
     raw.write_text(text % "ren\u00e9", encoding="utf-8")
     escaped.write_text(text % r"ren\303\251", encoding="ascii")
