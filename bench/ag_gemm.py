@@ -41,6 +41,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # streams that wait must not hold up others
+
 import torch
 import triton
 

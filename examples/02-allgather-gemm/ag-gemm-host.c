@@ -29,6 +29,21 @@ static struct {
     int n_times, most_times;
 } ag;
 
+/*
+ * Streams of the highest priority. Streams of one priority may share a queue of the hardware, and then a copy behind a
+ * GEMM that waits would wait as well.
+ */
+static int open_lanes(void) {
+    int lowest, highest;
+    if (cudaDeviceGetStreamPriorityRange(&lowest, &highest) != cudaSuccess) return -1;
+    if (cudaEventCreateWithFlags(&ag.may_push, cudaEventDisableTiming) != cudaSuccess) return -1;
+    for (int i = 0; i < MOST_LANES; i++) {
+        if (cudaStreamCreateWithPriority(&ag.lanes[i], cudaStreamNonBlocking, highest) != cudaSuccess) return -1;
+        if (cudaEventCreateWithFlags(&ag.pushed[i], cudaEventDisableTiming) != cudaSuccess) return -1;
+    }
+    return 0;
+}
+
 /* Collective. 0, or -1 if something could not be had. */
 int ag_open(size_t shard_bytes, int most_chunks) {
     size_t n = (size_t)nvshmem_n_pes();
@@ -38,13 +53,16 @@ int ag_open(size_t shard_bytes, int most_chunks) {
     ag.signals = nvshmem_calloc(n * (size_t)most_chunks, sizeof *ag.signals);
     ag.votes = nvshmem_calloc(n * N_VOTES, sizeof *ag.votes);
     if (ag.workspace == NULL || ag.signals == NULL || ag.votes == NULL) return -1;
-    if (cudaEventCreateWithFlags(&ag.may_push, cudaEventDisableTiming) != cudaSuccess) return -1;
-    for (int i = 0; i < MOST_LANES; i++) {
-        if (cudaStreamCreateWithFlags(&ag.lanes[i], cudaStreamNonBlocking) != cudaSuccess) return -1;
-        if (cudaEventCreateWithFlags(&ag.pushed[i], cudaEventDisableTiming) != cudaSuccess) return -1;
-    }
+    if (open_lanes()) return -1;
     nvshmem_barrier_all(); /* nobody signals before everybody's signals are zero */
     return 0;
+}
+
+/* Whether this GPU reaches the memory of all PEs by loads and stores. */
+int ag_all_near(void) {
+    for (int pe = 0; pe < nvshmem_n_pes(); pe++)
+        if (nvshmem_ptr(ag.signals, pe) == NULL) return 0;
+    return 1;
 }
 
 /* Where the shards of `epoch` arrive. */
@@ -173,19 +191,25 @@ int ag_wait_all(const char *shard, uint64_t epoch, int n_chunks, cudaStream_t st
 
 /* -- agreeing ------------------------------------------------------------------------------------------------------ */
 
+/* Writes this PE's votes into its row at the PE, by whatever way there is. 0 or -1. */
+static int vote(const int64_t *values, size_t size, int pe) {
+    int64_t *row = ag.votes + nvshmem_my_pe() * N_VOTES, *there = nvshmem_ptr(row, pe);
+    if (there == NULL) {
+        nvshmem_putmem(row, row, size, pe); /* from the own row, which is written first */
+        return 0;
+    }
+    if (cudaMemcpy(there, values, size, cudaMemcpyHostToDevice) != cudaSuccess) return -1;
+    return cudaStreamSynchronize(0) == cudaSuccess ? 0 : -1; /* a copy of few bytes may still be on its way */
+}
+
 /* Collective: each of the values becomes the largest that any PE has there. */
 int ag_largest(int64_t *values, int count) {
     int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     size_t size = (size_t)count * sizeof *values;
     int64_t *all = malloc((size_t)n * N_VOTES * sizeof *all);
-    int bad = all == NULL || count > N_VOTES;
-    for (int pe = 0; !bad && pe < n; pe++) {
-        int64_t *row = nvshmem_ptr(ag.votes + me * N_VOTES, pe);
-        if (row == NULL)
-            bad = 1; /* not one node: said by the caller */
-        else if (cudaMemcpy(row, values, size, cudaMemcpyHostToDevice) != cudaSuccess)
-            bad = 1;
-    }
+    int bad = all == NULL || count > N_VOTES || vote(values, size, me);
+    for (int pe = 0; !bad && pe < n; pe++)
+        if (pe != me) bad = vote(values, size, pe);
     nvshmem_barrier_all();
     if (!bad) bad = cudaMemcpy(all, ag.votes, (size_t)n * N_VOTES * sizeof *all, cudaMemcpyDeviceToHost) != cudaSuccess;
     for (int i = 0; !bad && i < n * N_VOTES; i++)

@@ -92,7 +92,6 @@ class AllGatherGemm:
         self.me, self.n_pes = intarsia.my_pe(), intarsia.n_pes()
         self.problem = Problem(m, n, k, self.n_pes, 4 if dtype == "float32" else 2)
         self.on_gpu = not simulated()
-        self.has_hopper = self.on_gpu and triton.runtime.driver.active.get_current_target().arch == 90
         self.machine, self.sms, self.spare = _machine() if self.on_gpu else ("simulator", 4, 0)
         self.host = intarsia.load_host("ag-gemm-host.c")
         for name in ("ag_workspace", "ag_signals", "ag_lane"):
@@ -101,6 +100,9 @@ class AllGatherGemm:
         self.most_chunks = triton.cdiv(m, SIMPLE.block[0])
         opened = self.host.ag_open(m * self.row_bytes, self.most_chunks)
         self._done(opened, "there is no symmetric memory for the workspace")
+        # Its wait acquires what the copy engines and multiprocessors of others write, not what a network card does.
+        is_hopper = self.on_gpu and triton.runtime.driver.active.get_current_target().arch == 90
+        self.has_hopper = is_hopper and bool(self.host.ag_all_near())
         self._bound: dict[tuple, tuple] = {}
         self.plan, self.why = (plan, "given") if plan else self._find_plan()
         if fault := self.plan.fault(self.problem):
@@ -109,7 +111,7 @@ class AllGatherGemm:
     def _find_plan(self) -> tuple[Plan, str]:
         """What PE 0 finds: PEs that follow different plans would wait for chunks that never come."""
         plan, why = kept(self.problem, self.machine)
-        if plan is None:
+        if plan is None or (plan.kernel == "hopper" and not self.has_hopper):
             plan, other = default(self.problem, self.has_hopper)
             why = f"{other} ({why})"
         return Plan.of(self.agree(plan.numbers())), why
@@ -125,7 +127,7 @@ class AllGatherGemm:
         if self.n_pes == 1:
             return numbers
         values = np.array(numbers, np.int64)
-        self._done(self.host.ag_largest(values, len(numbers)), "the PEs can't agree: they are not on one node")
+        self._done(self.host.ag_largest(values, len(numbers)), "the PEs can't agree: a copy has failed")
         return values.tolist()
 
     @staticmethod
@@ -349,7 +351,7 @@ def plan_from(given: argparse.Namespace, op: AllGatherGemm) -> Plan:
     if given.kernel:
         plan = HOPPER if given.kernel == "hopper" else SIMPLE
         if given.kernel == "hopper" and not op.has_hopper:
-            raise SystemExit("the kernel for Hopper needs a GPU of compute capability 9.0")
+            raise SystemExit("the kernel for Hopper needs GPUs of compute capability 9.0 that reach each other directly")
     if given.chunk_rows:
         plan = dataclasses.replace(plan, chunk_rows=given.chunk_rows)
     if given.push:

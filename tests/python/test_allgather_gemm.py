@@ -257,7 +257,7 @@ def test_every_way_to_push_gives_the_same(launch, n, options):
     ("options", "says"),
     [
         (["--chunk-rows", "33"], "chunks of 33 rows are no whole number of tiles of 32"),
-        (["--kernel", "hopper"], "the kernel for Hopper needs a GPU of compute capability 9.0"),
+        (["--kernel", "hopper"], "the kernel for Hopper needs GPUs of compute capability 9.0"),
     ],
 )
 def test_a_plan_that_cant_be_followed_ends_the_run(launch, options, says):
