@@ -351,7 +351,7 @@ def plan_from(given: argparse.Namespace, op: AllGatherGemm) -> Plan:
     if given.kernel:
         plan = HOPPER if given.kernel == "hopper" else SIMPLE
         if given.kernel == "hopper" and not op.has_hopper:
-            raise SystemExit("the kernel for Hopper needs GPUs of compute capability 9.0 that reach each other directly")
+            raise SystemExit("the kernel for Hopper needs GPUs of compute capability 9.0 in reach of each other")
     if given.chunk_rows:
         plan = dataclasses.replace(plan, chunk_rows=given.chunk_rows)
     if given.push:
