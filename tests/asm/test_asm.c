@@ -1,10 +1,12 @@
 /* The assemblers: what goes to which, what they say, and what is refused before they run. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -77,6 +79,85 @@ static void test_try_nvshmem(void **state) {
     const char *message = its_diag_get(ctx, 0)->message;
     assert_non_null(strstr(message, "libnvshmem_device.a' has no code for sm_87"));
     its_context_free(ctx);
+}
+
+/* -- memory runs out ----------------------------------------------------------------------------------------------- */
+
+typedef struct failing {
+    size_t left, blocks;
+} failing;
+
+static void *failing_resize(void *user, void *block, size_t old_size, size_t new_size) {
+    failing *f = user;
+    (void)old_size;
+    if (new_size == 0) {
+        f->blocks -= block != NULL;
+        free(block);
+        return NULL;
+    }
+    if (f->left == 0) return NULL;
+    f->left--;
+    f->blocks += block == NULL;
+    return realloc(block, new_size);
+}
+
+/* Assembling and telling with memory for `n` allocations behind the parser's; false if that was not enough. */
+static bool assemble_with(size_t n) {
+    failing f = {SIZE_MAX, 0};
+    its_allocator allocator = {failing_resize, &f};
+    its_context *ctx = its_context_new(&allocator);
+    its_module *module = parse(ctx, kernel);
+    its_asm_result *result;
+    char *text = NULL, *json = NULL;
+    f.left = n;
+    its_status status = its_assemble(ctx, module, NULL, &result);
+    assert_true(status == ITS_OK || status == ITS_ERR_NOMEM);
+    assert_int_equal(status == ITS_OK, result != NULL);
+    if (result) text = its_asm_text(ctx, result, result);
+    if (text) json = its_asm_json(ctx, result, result);
+    bool ok = json != NULL;
+    its_free(ctx, text);
+    its_free(ctx, json);
+    its_asm_free(result);
+    its_module_free(module);
+    its_context_free(ctx);
+    assert_int_equal(f.blocks, 0);
+    return ok;
+}
+
+static bool is_empty(const char *path) {
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    size_t n = 0;
+    while (readdir(dir)) n++;
+    closedir(dir);
+    return n == 2;
+}
+
+/* ptxas is run for each: its process and its files must be gone whichever allocation fails. */
+static void test_memory(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    bool found = has_ptxas(ctx);
+    its_context_free(ctx);
+    if (!found) skip();
+    char folder[] = "/tmp/intarsia-asm-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *temp = getenv("TMPDIR");
+    char *before = temp ? strdup(temp) : NULL;
+    setenv("TMPDIR", folder, 1);
+    size_t n = 0;
+    for (; !assemble_with(n); n++) {
+        assert_true(is_empty(folder));
+        assert_true(n < 1000);
+    }
+    assert_true(n > 5 && is_empty(folder));
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    free(before);
+    rmdir(folder);
 }
 
 static void expect_refusal(const char *text, const char *message) {
@@ -187,8 +268,9 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assemble), cmocka_unit_test(test_try_nvshmem), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_absent),   cmocka_unit_test(test_log),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_assemble), cmocka_unit_test(test_memory), cmocka_unit_test(test_try_nvshmem),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_absent), cmocka_unit_test(test_log),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

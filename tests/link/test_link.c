@@ -393,6 +393,33 @@ static void twenty_thousand_functions(void **state) {
     assert_int_equal(report.n_funcs, 1);
 }
 
+/* Ten times as many: read, verified, printed, read again and linked; a tenth of them is called, the rest goes. */
+static void two_hundred_thousand_functions(void **state) {
+    example *e = *state;
+    text_out out = {0};
+    its_module *module, *again;
+    char *printed;
+    put(&out, HEAD);
+    for (unsigned i = 0; i < 200000; i++) put_func(&out, "", i, NULL, 0);
+    put_entry(&out, 180000, 20000);
+    module = parse(e->ctx, "large.ptx", out.data);
+    free(out.data);
+    assert_int_equal(its_ptx_verify(module), ITS_OK);
+    assert_int_equal(its_ptx_print(module, &printed, NULL), ITS_OK);
+    again = parse(e->ctx, "printed.ptx", printed);
+    its_free(e->ctx, printed);
+    its_link_input input = {.main = again};
+    assert_int_equal(its_link(e->ctx, &input, &e->linked), ITS_OK);
+    const its_report *report = its_linked_report(e->linked);
+    assert_int_equal(report->calls_inlined, 20000);
+    assert_int_equal(report->n_funcs, 1);
+    assert_int_equal(report->n_stripped, 200000);
+    its_linked_free(e->linked);
+    e->linked = NULL;
+    its_module_free(again);
+    its_module_free(module);
+}
+
 static void a_chain_of_calls(void **state) {
     for (int visible = 0; visible < 2; visible++) {
         text_out out = {0};
@@ -573,6 +600,7 @@ int main(void) {
         TEST(a_module_may_serve_twice),
         TEST(memory_may_run_out_anywhere),
         TEST(names_of_four_kilobytes),
+        TEST(two_hundred_thousand_functions),
         TEST(twenty_thousand_functions),
         TEST(a_chain_of_calls),
         TEST(doubling_calls),
