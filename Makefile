@@ -8,6 +8,7 @@ VENV := .venv/bin
 GPU_PYTHON ?= python3
 PREFIX ?= /usr/local
 GPUS ?= 1
+PES ?= 2
 CTEST = ctest --output-on-failure -j$(JOBS)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.[ch]')
 PY_PATHS = python tools tests examples bench
@@ -112,8 +113,8 @@ bench-ag-gemm: build ## all-gather GEMM on GPUS=1 GPUs beside torch's: a table i
 	@PYTHONPATH=python $(GPU_PYTHON) -m torch.distributed.run --nproc_per_node=$(GPUS) bench/ag_gemm.py --tune \
 	    --out build/ag_gemm $(BENCH_ARGS)
 
-bench-barriers: build ## barriers inside kernels beside NVSHMEM's, on GPUS=2 GPUs or as many PEs on one
-	@PYTHONPATH=python INTARSIA_PYTHON=$(GPU_PYTHON) build/release/bin/intarsia run -n $(GPUS) bench/barriers.py $(BENCH_ARGS)
+bench-barriers: build ## barriers inside kernels beside NVSHMEM's, between PES=2 PEs on the GPUs that there are
+	@PYTHONPATH=python INTARSIA_PYTHON=$(GPU_PYTHON) build/release/bin/intarsia run -n $(PES) bench/barriers.py $(BENCH_ARGS)
 
 check: check-globals check-api check-format check-python check-tidy ## what can be said without running: globals, comments of the API, format, clang-tidy, ruff, mypy
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,23 @@ def test_example_03(launch, n):
     done = launch(n, example, "--case", "check", "-n", "300", "--times", "2", "--slow", str(n - 1))
     expect_good(done)
     assert len(re.findall(r": equal to NumPy's, largest difference 0$", done.stdout, re.M)) == 2 * n, done.stdout
+
+
+def test_the_first_program_of_the_document(launch, tmp_path):
+    (block, *_) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "barriers.md").read_text(), re.M | re.S)
+    around = """
+        import numpy as np, triton, triton.language as tl, intarsia
+        intarsia.init()
+        me, n, size = intarsia.my_pe(), intarsia.n_pes(), 8 * 256
+        x = intarsia.array(np.arange(size, dtype=np.float32) + me)
+        inbox, out = intarsia.symmetric(size, "float32"), intarsia.zeros(size, "float32")
+        # here
+        assert np.array_equal(out.numpy(), 4 * np.arange(size) + 3 * me + (me - 1) % n)
+        print(f"PE {me}: good")
+    """
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(around).replace("# here\n", block))
+    expect_good(launch(3, program), "PE 0: good", "PE 1: good", "PE 2: good")
 
 
 # -- what becomes of them --------------------------------------------------------------------------------------------
