@@ -25,6 +25,7 @@ import intarsia
 device = intarsia.load("ag-gemm-device.cu")
 place_of = triton.jit(place)
 
+MOST_BOUND = 16  # sets of arrays whose TMA descriptors are kept
 TYPES = {"float16": np.float16, "bfloat16": intarsia.bfloat16, "float32": np.float32}
 
 
@@ -211,6 +212,8 @@ class AllGatherGemm:
 
             key = (plan, self.epoch % 2, *(x.data_ptr() for x in (a, b, c)))
             if key not in self._bound:
+                if len(self._bound) == MOST_BOUND:  # the oldest: descriptors keep their arrays alive
+                    del self._bound[next(iter(self._bound))]
                 gathered, signals = self._workspace(), self._signals()
                 self._bound[key] = ag_hopper.bind(plan, p, a, gathered, b, c, signals, self.most_chunks)
             ag_hopper.launch(self._bound[key], self.epoch, self.me, n_ctas, plan, self.n_pes > 1, stamps)
