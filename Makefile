@@ -101,10 +101,9 @@ bench-sim: build ## the simulator's speed: warp-instructions/s, FLOP/s of mma
 	@cmake --build --preset release --target bench_sim >/dev/null
 	@build/release/bin/bench_sim
 
-bench-ptx: build ## parse, print and link: make bench-ptx KERNEL=calls-a-region.ptx REGION=device.ptx
-	@test -n "$(KERNEL)" -a -n "$(REGION)" || { echo "say which: make bench-ptx KERNEL=k.ptx REGION=r.ptx"; exit 2; }
+bench-ptx: build setup-run ## the PTX library's speed and memory beside LLVM's; also KERNEL=calls-a-region.ptx REGION=region.ptx
 	@cmake --build --preset release --target bench_ptx >/dev/null
-	@build/release/bin/bench_ptx "$(KERNEL)" "$(REGION)"
+	@$(VENV)/python bench/ptx.py $(if $(KERNEL),--kernel "$(KERNEL)" --region "$(REGION)") $(BENCH_ARGS)
 
 bench-gpu: build ## figures on a GPU: waits in a product, linking NVSHMEM
 	@PYTHONPATH=python $(GPU_PYTHON) bench/gpu.py

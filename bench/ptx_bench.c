@@ -1,10 +1,18 @@
 /*
- * The PTX library's speed and memory: `make bench-ptx`.
+ * The PTX library's speed and memory; bench/ptx.py makes the texts and runs it.
  *
- *     bench_ptx KERNEL.ptx REGION.ptx
+ *     bench_ptx RUNS REGION.ptx KERNEL.ptx ...
  *
- * KERNEL.ptx is a kernel that calls a region of REGION.ptx; texts of other sizes are made of KERNEL's functions under
- * new names. Each row is the median of several runs, the runs of all rows taken in turn.
+ * Each KERNEL.ptx calls one region, which is REGION.ptx, as often as it likes. One line per kernel, numbers between
+ * tabs:
+ *
+ *     bytes of text
+ *     parse, parse and print, link: median and quartiles of each, in ms    9 numbers
+ *     bytes of the parsed module; bytes of memory at most while parsing; while linking
+ *
+ * "Link" is what a compile of a kernel with a region pays: both are parsed, linked, and the result printed. Times are
+ * CPU time of the process, page faults included, since wall time on a shared machine says little; the runs of all rows
+ * are taken in turn. Memory is what becomes resident, as the kernel counts it, the copy of the text included.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,106 +21,94 @@
 
 #include "intarsia/link.h"
 
-enum { RUNS = 15, ROWS = 4 };
+enum { PARSE, PRINT, LINK, PHASES };
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+typedef struct text {
+    char *data;
+    size_t size;
+} text;
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
+typedef struct row {
+    text kernel;
+    double *times[PHASES];
+    size_t module, peak_parse, peak_link;
+} row;
 
-static double median(double *values) {
-    qsort(values, RUNS, sizeof(*values), by_value);
-    return values[RUNS / 2];
-}
-
-static char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    if (!file || fseek(file, 0, SEEK_END)) {
-        fprintf(stderr, "can't read %s\n", path);
-        exit(1);
-    }
-    *size = (size_t)ftell(file);
-    rewind(file);
-    char *text = malloc(*size + 1);
-    if (!text || fread(text, 1, *size, file) != *size) exit(1);
-    text[*size] = 0;
-    fclose(file);
-    return text;
-}
-
-/* A module of about `wanted` bytes: functions of some forty instructions each. */
-static char *make_text(size_t wanted, size_t *size) {
-    char *text = malloc(wanted + 8192);
-    if (!text) exit(1);
-    size_t used = (size_t)sprintf(text, ".version 8.0\n.target sm_80\n.address_size 64\n");
-    for (unsigned f = 0; used < wanted; f++) {
-        used += (size_t)sprintf(text + used,
-                                ".visible .func (.param .b32 result) f%u(.param .b32 a, .param .b64 p)\n{\n"
-                                "\t.reg .pred %%p<4>;\n\t.reg .b32 %%r<64>;\n\t.reg .b64 %%rd<8>;\n"
-                                "\tld.param.u32 %%r1, [a];\n\tld.param.u64 %%rd1, [p];\n",
-                                f);
-        for (unsigned i = 2; i < 32; i++)
-            used += (size_t)sprintf(text + used, "\tmad.lo.s32 %%r%u, %%r%u, %u, %%r1;\n", i, i - 1, i * f);
-        used += (size_t)sprintf(text + used,
-                                "\tsetp.lt.s32 %%p1, %%r31, 0;\n\t@%%p1 bra $L__BB%u_2;\n"
-                                "\tst.global.u32 [%%rd1+4], %%r31;\n$L__BB%u_2:\n"
-                                "\tst.param.b32 [result+0], %%r31;\n\tret;\n}\n",
-                                f, f);
-    }
-    *size = used;
-    return text;
-}
-
-static void fail(its_context *ctx) {
-    fputs(its_diag_render(ctx, false), stderr);
+static _Noreturn void stop(const char *what, const char *name) {
+    fprintf(stderr, "bench_ptx: %s%s\n", what, name);
     exit(1);
 }
 
-static double parse_once(const char *text, size_t size, size_t *memory, double *print_time) {
-    its_context *ctx = its_context_new(NULL);
-    its_module *module;
-    double begin = now();
-    if (its_ptx_parse(ctx, "bench.ptx", text, size, &module) != ITS_OK) fail(ctx);
-    double parsed = now();
-    char *printed;
-    if (its_ptx_print(module, &printed, NULL) != ITS_OK) fail(ctx);
-    *print_time = now() - parsed;
-    *memory = its_module_memory(module);
-    its_free(ctx, printed);
-    its_module_free(module);
-    its_context_free(ctx);
-    return parsed - begin;
+static void check(its_context *ctx, its_status status) {
+    if (status == ITS_OK) return;
+    char *said = its_diag_render(ctx, false);
+    stop(said ? said : "out of memory", "");
 }
 
-/* Parse of both, link, print: what a compile of a kernel with a region pays. */
-static double link_once(const char *kernel, size_t kernel_size, const char *region, size_t region_size) {
+static text read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, 0, SEEK_END)) stop("can't read ", path);
+    text whole = {.size = (size_t)ftell(file)};
+    rewind(file);
+    whole.data = malloc(whole.size + 1);
+    if (!whole.data || fread(whole.data, 1, whole.size, file) != whole.size) stop("can't read ", path);
+    fclose(file);
+    return whole;
+}
+
+/* -- what is measured ---------------------------------------------------------------------------------------------- */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static its_module *parse(its_context *ctx, const char *name, text from) {
+    its_module *module;
+    check(ctx, its_ptx_parse(ctx, name, from.data, from.size, &module));
+    return module;
+}
+
+static void print(its_context *ctx, const its_module *module) {
+    char *printed;
+    check(ctx, its_ptx_print(module, &printed, NULL));
+    its_free(ctx, printed);
+}
+
+/* The bytes of a parsed module; times of parsing, and of parsing and printing, unless `times` is NULL. */
+static size_t parse_once(text kernel, double times[PHASES]) {
+    double begin = now();
     its_context *ctx = its_context_new(NULL);
-    its_module *main, *device;
-    its_linked *linked;
+    if (!ctx) stop("out of memory", "");
+    its_module *module = parse(ctx, "kernel.ptx", kernel);
+    if (times) times[PARSE] = now() - begin;
+    if (times) print(ctx, module);
+    if (times) times[PRINT] = now() - begin;
+    size_t size = its_module_memory(module);
+    its_module_free(module);
+    its_context_free(ctx);
+    return size;
+}
+
+static double link_once(text kernel, text region) {
+    double begin = now();
+    its_context *ctx = its_context_new(NULL);
+    if (!ctx) stop("out of memory", "");
+    its_module *main = parse(ctx, "kernel.ptx", kernel), *device = parse(ctx, "region.ptx", region);
     const char *const *units;
     uint32_t n_units;
-    char *printed;
-    double begin = now();
-    if (its_ptx_parse(ctx, "kernel.ptx", kernel, kernel_size, &main) != ITS_OK) fail(ctx);
-    if (its_ptx_parse(ctx, "region.ptx", region, region_size, &device) != ITS_OK) fail(ctx);
-    if (its_link_units(main, &units, &n_units) != ITS_OK || n_units == 0) {
-        fprintf(stderr, "the kernel calls no region\n");
-        exit(1);
-    }
-    its_link_region region_of = {.unit = units[0], .module = device};
-    static const char *const deferred[] = {"nvshmem"};
+    check(ctx, its_link_units(main, &units, &n_units));
+    if (n_units != 1) stop("the kernel must call functions of one region", "");
+    its_link_region only = {.unit = units[0], .module = device};
+    static const char *const deferred[] = {"nvshmem"}; /* as front ends do until the kernel is loaded */
     its_link_input input = {
-        .main = main, .regions = &region_of, .n_regions = 1, .options = {.deferred = deferred, .n_deferred = 1}};
-    if (its_link(ctx, &input, &linked) != ITS_OK) fail(ctx);
-    if (its_ptx_print(its_linked_module(linked), &printed, NULL) != ITS_OK) fail(ctx);
+        .main = main, .regions = &only, .n_regions = 1, .options = {.deferred = deferred, .n_deferred = 1}};
+    its_linked *linked;
+    check(ctx, its_link(ctx, &input, &linked));
+    if (its_linked_report(linked)->regions_inlined == 0) stop("no region call was inlined", "");
+    print(ctx, its_linked_module(linked));
     double time = now() - begin;
-    its_free(ctx, printed);
     its_linked_free(linked);
     its_module_free(main);
     its_module_free(device);
@@ -120,30 +116,73 @@ static double link_once(const char *kernel, size_t kernel_size, const char *regi
     return time;
 }
 
+/* -- resident memory ----------------------------------------------------------------------------------------------- */
+
+static size_t status_line(const char *key) {
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t kilobytes = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0) kilobytes = strtoul(line + strlen(key), NULL, 10);
+    if (!file || !kilobytes) stop("can't read /proc/self/status for ", key);
+    fclose(file);
+    return kilobytes << 10;
+}
+
+/* Makes what is resident now the peak, and returns it. */
+static size_t reset_peak(void) {
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file || fputs("5", file) < 0 || fclose(file)) stop("can't write ", "/proc/self/clear_refs");
+    return status_line("VmRSS:");
+}
+
+/* Before anything was freed that malloc could hand out again. */
+static void measure_memory(row *r, text region) {
+    size_t before = reset_peak();
+    r->module = parse_once(r->kernel, NULL);
+    r->peak_parse = status_line("VmHWM:") - before;
+    before = reset_peak();
+    link_once(r->kernel, region);
+    r->peak_link = status_line("VmHWM:") - before;
+}
+
+/* -- the table ----------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void print_row(row *r, size_t runs) {
+    printf("%zu", r->kernel.size);
+    for (int phase = 0; phase < PHASES; phase++) {
+        double *times = r->times[phase];
+        qsort(times, runs, sizeof *times, by_value);
+        printf("\t%.4f\t%.4f\t%.4f", times[runs / 2], times[runs / 4], times[runs - 1 - runs / 4]);
+    }
+    printf("\t%zu\t%zu\t%zu\n", r->module, r->peak_parse, r->peak_link);
+}
+
 int main(int argc, char **argv) {
-    static const size_t wanted[ROWS] = {10 << 10, 60 << 10, 1 << 20, 14 << 20};
-    static double parse[ROWS][RUNS], print[ROWS][RUNS], link[RUNS];
-    char *texts[ROWS];
-    size_t sizes[ROWS], memory[ROWS], kernel_size, region_size;
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench_ptx KERNEL.ptx REGION.ptx\n");
-        return 2;
+    size_t runs = argc > 3 ? strtoul(argv[1], NULL, 10) : 0, n = argc > 3 ? (size_t)argc - 3 : 0;
+    if (runs == 0) stop("usage: bench_ptx RUNS REGION.ptx KERNEL.ptx ...", "");
+    text region = read_file(argv[2]);
+    row *rows = calloc(n, sizeof *rows);
+    if (!rows) stop("out of memory", "");
+    for (size_t i = 0; i < n; i++) {
+        rows[i].kernel = read_file(argv[3 + i]);
+        for (int phase = 0; phase < PHASES; phase++)
+            if (!(rows[i].times[phase] = calloc(runs, sizeof(double)))) stop("out of memory", "");
     }
-    char *kernel = read_file(argv[1], &kernel_size), *region = read_file(argv[2], &region_size);
-    for (int row = 0; row < ROWS; row++) texts[row] = make_text(wanted[row], &sizes[row]);
-    for (int run = 0; run < RUNS; run++) {
-        for (int row = 0; row < ROWS; row++)
-            parse[row][run] = parse_once(texts[row], sizes[row], &memory[row], &print[row][run]);
-        link[run] = link_once(kernel, kernel_size, region, region_size);
+    for (size_t i = 0; i < n; i++) measure_memory(&rows[i], region);
+    for (size_t run = 0; run < runs; run++) {
+        for (size_t i = 0; i < n; i++) {
+            double times[PHASES];
+            parse_once(rows[i].kernel, times);
+            times[LINK] = link_once(rows[i].kernel, region);
+            for (int phase = 0; phase < PHASES; phase++) rows[i].times[phase][run] = times[phase];
+        }
     }
-    printf("%-12s %12s %12s %12s %12s %14s\n", "text", "parse ms", "parse MB/s", "print ms", "print MB/s",
-           "bytes per byte");
-    for (int row = 0; row < ROWS; row++) {
-        double p = median(parse[row]), q = median(print[row]), bytes = (double)sizes[row];
-        printf("%9zu KB %12.3f %12.0f %12.3f %12.0f %14.1f\n", sizes[row] >> 10, p * 1e3, bytes / p / 1e6, q * 1e3,
-               bytes / q / 1e6, (double)memory[row] / bytes);
-    }
-    printf("\nparse, link and print of a kernel of %zu KB with a region of %zu KB: %.3f ms\n", kernel_size >> 10,
-           region_size >> 10, median(link) * 1e3);
+    for (size_t i = 0; i < n; i++) print_row(&rows[i], runs);
     return 0;
 }

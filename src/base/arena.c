@@ -31,7 +31,7 @@ void its_arena_free(its_arena *arena) {
 /* Grows with the arena. From 2 MB on in multiples of that, the size of a huge page. */
 static size_t next_chunk(size_t total) {
     if (total < FIRST_CHUNK) return FIRST_CHUNK;
-    size_t size = ITS_ARENA_ROUND(total / 4 + FIRST_CHUNK);
+    size_t size = ITS_ARENA_ROUND(total / 2 + FIRST_CHUNK);
     if (size < WHOLE_CHUNK) return size;
     return size < LARGEST_CHUNK ? size - size % WHOLE_CHUNK : LARGEST_CHUNK;
 }

@@ -11,7 +11,8 @@
  *     s  (second)   s$i3$1        the callee has two of that name, in different blocks
  *
  * "$i" is the marker: a text that no name of the module holds, so that nothing can be captured. The function's own
- * names stay as they are, unless they hide something that the expanded code names.
+ * names stay as they are, unless they hide something that the expanded code names. If it is expanded nowhere else, its
+ * instructions and symbols are not copied but taken over: most of a kernel's text is its own.
  */
 #include "link/expand.h"
 
@@ -165,9 +166,11 @@ its_insn *its_emit_insn(its_expander *x, its_frame *frame, const its_insn *at, b
 
 /* -- symbols of a site --------------------------------------------------------------------------------------------- */
 
-static its_symbol *site_symbol(its_expander *x, its_frame *frame, const its_symbol *symbol, its_name name) {
-    const its_origin *origin = frame->origin ? frame->origin : symbol->origin;
-    return its_clone_symbol(x->out, symbol, name, origin);
+/* A copy under another name; where the frame keeps its nodes, the symbol itself. Its id stays that of the original. */
+static its_symbol *site_symbol(its_expander *x, its_frame *frame, its_symbol *symbol, its_name name) {
+    if (!frame->in_place) return its_clone_symbol(x->out, symbol, name, frame->origin ? frame->origin : symbol->origin);
+    symbol->name = name;
+    return symbol;
 }
 
 static its_symbol *copy_reg(its_expander *x, its_frame *frame, its_symbol *symbol) {
@@ -181,7 +184,7 @@ static its_symbol *copy_reg(its_expander *x, its_frame *frame, its_symbol *symbo
         name = member_name(x, regs, symbol);
     its_symbol *copy = site_symbol(x, frame, symbol, name);
     copy->range = regs;
-    copy->id = x->n_regs++;
+    if (!frame->in_place) copy->id = x->n_regs++;
     return copy;
 }
 
@@ -199,7 +202,7 @@ static its_symbol *map_label(its_expander *x, its_symbol *symbol) {
     its_name name = symbol->name;
     if (!named) name = local_name(x, frame, name, frame->func->label_alias[symbol->id]);
     *slot = site_symbol(x, frame, symbol, name);
-    (*slot)->id = x->n_labels++;
+    if (!frame->in_place) (*slot)->id = x->n_labels++;
     return *slot;
 }
 
@@ -253,7 +256,7 @@ its_symbol *its_new_reg(its_expander *x, its_frame *frame, its_name name, its_ty
 
 its_symbol *its_new_var(its_expander *x, its_frame *frame, its_name name, const its_symbol *like, its_space space) {
     its_var *var = its_node_new(x->out, ITS_NODE_VAR, sizeof *var, like->origin, like->pos);
-    its_symbol *symbol = site_symbol(x, frame, like, name);
+    its_symbol *symbol = its_clone_symbol(x->out, like, name, frame->origin ? frame->origin : like->origin);
     symbol->flags &= ITS_SYM_DEFINED | ITS_SYM_IN_FUNC | ITS_SYM_ARRAY;
     symbol->flags |= ITS_SYM_DEFINED | ITS_SYM_IN_FUNC;
     symbol->space = (uint8_t)space;
@@ -404,6 +407,21 @@ static bool loads_through_register(const its_frame *frame, const its_mnemonic *m
     return insn->node.count > at && insn->ops[at].kind == ITS_OPND_ADDR && insn->ops[at].list[0].kind == ITS_OPND_REG;
 }
 
+static void map_in_place(its_operand *operand, void *user) {
+    if (operand->kind == ITS_OPND_REG || operand->kind == ITS_OPND_SYM)
+        operand->symbol = map_symbol(user, operand->symbol);
+}
+
+/* The instruction for this site: a copy, or the original where nobody else needs it. */
+static its_insn *take_insn(its_expander *x, its_insn *insn) {
+    const its_frame *frame = x->frame;
+    if (!frame->in_place) return (its_insn *)its_clone(&x->cloner, &insn->node, origin_in(frame, &insn->node));
+    its_node_visit(&insn->node, map_in_place, x);
+    if (insn->guard) insn->guard = map_symbol(x, insn->guard);
+    insn->node.next = NULL;
+    return insn;
+}
+
 static void put_plain(its_expander *x, its_insn *insn) {
     its_frame *frame = x->frame;
     const its_mnemonic *m = its_mnemonic_of(x->ctx, insn->name);
@@ -411,7 +429,7 @@ static void put_plain(its_expander *x, its_insn *insn) {
         its_insn *mapped = its_map_barrier(x->linker, frame->region, insn);
         if (mapped) insn = mapped;
     }
-    its_insn *copy = (its_insn *)its_clone(&x->cloner, &insn->node, origin_in(frame, &insn->node));
+    its_insn *copy = take_insn(x, insn);
     if (loads_through_register(frame, m, insn)) copy->name = its_in_local(x, insn->name);
     its_emit(x, copy);
 }
@@ -549,6 +567,8 @@ its_node_list its_expand(its_linker *linker, its_link_func *func, bool rename_al
     x.cloner = (its_cloner){linker->out, map_symbol, &x};
     x.frame = new_frame(&x, func);
     x.root = x.frame;
+    x.frame->in_place = !func->is_inlined;
+    if (x.frame->in_place) x.n_regs = func->n_regs, x.n_labels = func->n_labels;
     keep_formals(&x, x.frame, &func->func->results);
     keep_formals(&x, x.frame, &func->func->params);
     for (;;) {

@@ -35,6 +35,7 @@ typedef struct its_frame {
     uint32_t n_ranges;            /* copied so far */
     size_t n_calls;               /* met so far */
     its_slot *slots;              /* by variable id */
+    bool in_place;                /* the nodes are needed by nobody else: symbols keep their ids */
     its_insn *call;               /* the call in the caller's original, or NULL */
     its_symbol *exit;             /* label behind the body, when something branches there */
     its_symbol *skip;             /* label behind a guarded call */
@@ -60,7 +61,8 @@ typedef struct its_expander {
     const its_insn *loose_call;
 } its_expander;
 
-/* Copies the function with its calls expanded. Needs linker->marker and linker->taken. */
+/* The function with its calls expanded; its old body is not to be used any more. Needs linker->marker and
+ * linker->taken. */
 its_node_list its_expand(its_linker *linker, its_link_func *func, bool rename_all);
 
 /* -- expand.c for bind.c ------------------------------------------------------------------------------------------- */
