@@ -65,7 +65,7 @@ static uint64_t stack_top(const its_sim_exec *x, const its_sim_op *op) {
 static its_sim_fault_kind check_local(request *r, uint32_t lane, uint64_t address, char **pointer) {
     const its_sim_warp *warp = r->x->warp;
     uint32_t size = r->x->grid->local_size, taken = warp->taken[lane];
-    char *block = warp->local + (size_t)lane * size;
+    char *block = size ? warp->local + (size_t)lane * size : NULL;
     if (taken && address >= ITS_SIM_LOCAL_BEGIN + size - taken)
         return check_block(r, address, ITS_SIM_LOCAL_BEGIN, size, block, pointer);
     return check_block(r, address, ITS_SIM_LOCAL_BEGIN, stack_top(r->x, r->op), block, pointer);
