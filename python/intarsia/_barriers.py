@@ -11,6 +11,7 @@ calls of the built-in provider.
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -219,9 +220,20 @@ def _program(semantic: Any) -> Any:
     return number
 
 
+def _is_certain(generator: Any) -> bool:
+    """Whether the kernel comes to this call whatever it is given: in no branch or loop, behind no early return."""
+    line = generator.cur_node.lineno
+    for statement in generator.jit_fn.parse().body[0].body:
+        if statement.lineno <= line <= statement.end_lineno:
+            return not isinstance(statement, (ast.If, ast.For, ast.While))
+        if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+            return False
+    return False
+
+
 def _argument_name(comm: Any, generator: Any) -> str | None:
-    """Which argument of the kernel the communicator is, as far as that is known: so that a launch can be checked."""
-    if generator is None or not generator.is_kernel:
+    """Which argument of the kernel the communicator is, if a launch can be checked for whether it has the barrier."""
+    if generator is None or not generator.is_kernel or not _is_certain(generator):
         return None
     return next((name for name in generator.jit_fn.arg_names if generator.lscope.get(name) is comm), None)
 

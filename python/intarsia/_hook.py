@@ -87,7 +87,7 @@ class _Compilation:
     def __init__(self, options: Any) -> None:
         self.options = options
         self.units: dict[str, tuple[Compiled, Linking]] = {}
-        self.barriers: list[list[Any]] = []  # of each the argument that is its communicator, and its index, or None
+        self.barriers: list[list[Any]] = []  # of each the argument that is its communicator, and its index; or None
         self.failure: Error | None = None
 
     def after_codegen(self, stage: Any, src: Any, metadata: dict[str, Any]) -> Any:

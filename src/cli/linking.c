@@ -74,6 +74,12 @@ static bool is_named(const char *id, const char *const *units, uint32_t n_units)
     return false;
 }
 
+static bool is_given(const cli_linking *l, const char *unit) {
+    for (size_t i = 0; i < l->regions.count; i++)
+        if (strcmp(l->regions.items[i].unit, unit) == 0) return true;
+    return false;
+}
+
 static its_status open_region(cli_linking *l, const char *file, bool lone, const char *const *units, uint32_t n_units) {
     const char *unit = NULL;
     its_module *module;
@@ -90,7 +96,44 @@ static its_status open_region(cli_linking *l, const char *file, bool lone, const
     else if (!lone)
         return which_unit(l, file, units, n_units);
     else
-        for (uint32_t i = 0; i < n_units; i++) add_region(l, units[i], module);
+        for (uint32_t i = 0; i < n_units; i++)
+            if (!is_given(l, units[i])) add_region(l, units[i], module);
+    return ITS_OK;
+}
+
+/* -- the barriers that are built in -------------------------------------------------------------------------------- */
+
+/* Whether an abstract barrier of the main module names the built-in provider of that unit. */
+static bool has_own_barrier(const cli_linking *l, const char *unit) {
+    for (its_func *f = NULL; (f = its_module_next_func(l->main, f));)
+        for (its_node *node = f->first; node; node = node->next) {
+            its_insn *insn = (its_insn *)node;
+            for (uint16_t i = 0; node->kind == ITS_NODE_INSN && i < node->count; i++) {
+                const its_operand *op = &insn->ops[i];
+                if (op->kind == ITS_OPND_REGION && op->unit && strcmp(op->unit->text, unit) == 0 &&
+                    strcmp(op->name->text, "intarsia") == 0)
+                    return true;
+            }
+        }
+    return false;
+}
+
+/* Compiles device/intarsia/barrier.cu, if it is what the unit is. */
+static its_status open_own_barriers(cli_linking *l, const char *unit) {
+    static const char name[] = "intarsia/barrier.cu";
+    its_cc_input input = {.path = name, .source = its_cc_builtin(name), .arch = l->arch};
+    its_unit *compiled;
+    its_module *module;
+    char id[17];
+    its_status status = its_cc_id(l->app->ctx, &input, id);
+    if (status != ITS_OK || strcmp(id, unit) != 0) return status;
+    status = its_cc(l->app->ctx, &input, &compiled);
+    if (status != ITS_OK) return status;
+    status = its_ptx_parse(l->app->ctx, "intarsia/barrier.ptx", compiled->ptx, compiled->ptx_size, &module);
+    its_unit_free(compiled);
+    if (status != ITS_OK) return status;
+    ITS_PUSH(&l->app->arena, &l->modules, module);
+    add_region(l, unit, module);
     return ITS_OK;
 }
 
@@ -98,6 +141,8 @@ static its_status open_regions(cli_linking *l, const char *const *files, size_t 
     const char *const *units;
     uint32_t n_units;
     its_status status = its_link_units(l->main, &units, &n_units);
+    for (uint32_t i = 0; i < n_units && status == ITS_OK; i++)
+        if (has_own_barrier(l, units[i])) status = open_own_barriers(l, units[i]);
     for (size_t i = 0; i < n_files && status == ITS_OK; i++)
         status = open_region(l, files[i], n_files == 1, units, n_units);
     return status;

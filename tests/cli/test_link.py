@@ -124,6 +124,20 @@ def test_a_kernel_without_units_takes_definitions_from_files_and_libraries(intar
         assert done.code == 0 and [call["callee"] for call in calls(intarsia, done.out)] == ["increment"]
 
 
+def test_barriers_that_are_built_in_need_no_file(intarsia, files, assembles, root):
+    """As long as the kernel was made for the barriers of this version, which the unit's id says."""
+    unit = intarsia("cc", "--unit", str(root / "device" / "intarsia" / "barrier.cu")).out.strip()
+    barrier = "intarsia.device_intra_barrier.sync.block.acq_rel (%r3), {}::intarsia, (%rd1, 0);\n    ret;"
+    (files / "main.ptx").write_text(MAIN.replace("ret;", barrier.format(unit)))
+    done = intarsia("link", "main.ptx", "region.ptx")
+    assert (done.code, done.err) == (0, "")
+    assert calls(intarsia, done.out) == [] and "st.relaxed.sys.global.u64" in done.out and assembles(done.out)
+    (files / "main.ptx").write_text(MAIN.replace("ret;", barrier.format(OTHER)))
+    done = intarsia("link", "main.ptx", f"{UNIT}=region.ptx")
+    assert done.code == 1
+    assert f"no region is given for '{OTHER}::intarsia_provider_sync'" in done.err
+
+
 def test_reports(intarsia, files):
     done = intarsia("link", "main.ptx", "region.ptx", "--report", "json", "-o", "out.ptx")
     assert done.code == 0

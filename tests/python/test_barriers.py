@@ -276,6 +276,34 @@ def test_an_index_is_checked_at_the_launch(comm):
     in_space[(4,)](comm, "device")
 
 
+@triton.jit
+def some_meet(comm, out, EARLY: tl.constexpr):
+    if EARLY:
+        if tl.program_id(0) >= 4:
+            return
+        intarsia.distributed_barrier(comm)
+    elif tl.program_id(0) < 4:
+        intarsia.distributed_barrier(comm)
+    tl.store(out + tl.program_id(0), 1)
+
+
+@triton.jit
+def loop_meets(comm, n):
+    for _ in range(n):
+        intarsia.distributed_barrier(comm, index=4)
+
+
+def test_a_launch_is_refused_only_for_barriers_that_it_comes_to(comm):
+    out = intarsia.zeros(8, "int32")
+    some_meet[(8,)](comm, out, False)
+    assert out.numpy().tolist() == [1] * 8
+    out.zero_()
+    some_meet[(8,)](comm, out, True)
+    assert out.numpy().tolist() == [1] * 4 + [0] * 4
+    loop_meets[(1,)](comm, 0)
+    intarsia.synchronize()
+
+
 def test_a_freed_communicator_is_refused(simulator):
     comm = simulator.Comm()
     assert repr(comm) == "<intarsia communicator of PEs (0,), 1 barriers, 0 signals>"
