@@ -6,14 +6,18 @@
  * way to a peer that is reached by loads and stores is inline; the way through a network stays a call of a function
  * `nvshmemi_transfer_...`, which only NVSHMEM's device library has.
  *
- * Two things are mended in the text that comes out:
+ * Three things are mended in the text that comes out.
  *
- *     names    NVRTC's uint64_t is unsigned long long (`y`), the library's is unsigned long (`m`), and the mangled
- * names differ with it. The types of parameters are the library's in what we call; template arguments are real types,
- * of which the library has both. p2p      without transports each `nvshmemi_transfer_...` becomes a trap, and the
- * device state is defined here: no extern is left, and ptxas assembles the whole kernel.
+ * - The types in names. NVRTC's uint64_t is unsigned long long (`y`), the library's is unsigned long (`m`), and mangled
+ *   names differ with it. The types of parameters are the library's in what we call; template arguments are real types,
+ *   of which the library has both.
+ * - Names that are internal. Barriers and collectives are static in the headers, and not C: they come out under a name
+ *   of this source, and get their own.
+ * - Transports, if there are to be none. Each `nvshmemi_transfer_...` becomes a trap, and the device state is defined
+ *   here: no extern is left, and ptxas assembles the whole kernel.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "asm/asm.h"
@@ -128,6 +132,45 @@ void its_asm_mend_names(char *text) {
     }
 }
 
+/* A name that begins at `at` and is internal to the source, `_ZN41_INTERNAL_...16nvshmem_sync_allEv`: its own name, and
+ * how long the whole is. */
+static const char *internal_name(const char *at, size_t *size, size_t *whole) {
+    const char *start = at;
+    char *end;
+    unsigned long length;
+    if (strncmp(at, "_ZN", 3) != 0) return NULL;
+    length = strtoul(at + 3, &end, 10);
+    if (strncmp(end, "_INTERNAL_", 10) != 0 || length > strnlen(end, length)) return NULL;
+    at = end + length;
+    length = strtoul(at, &end, 10);
+    if (!length || length > strnlen(end, length) || end[length] != 'E') return NULL;
+    *size = length;
+    for (at = end + length; is_word(*at) && strncmp(at, "_param_", 7) != 0;) at++;
+    *whole = (size_t)(at - start);
+    return end;
+}
+
+static bool is_among(const char *const *names, size_t count, const char *name, size_t size) {
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(names[i], name, size) == 0 && names[i][size] == 0) return true;
+    return false;
+}
+
+void its_asm_own_names(its_buffer *out, const char *text, const char *const *names, size_t count) {
+    const char *rest = text;
+    for (const char *at = text; (at = strstr(at, "_ZN"));) {
+        size_t size, whole;
+        const char *name = at > text && is_word(at[-1]) ? NULL : internal_name(at, &size, &whole);
+        if (name && is_among(names, count, name, size)) {
+            its_buffer_put(out, rest, (size_t)(at - rest));
+            its_buffer_put(out, name, size);
+            rest = at + whole;
+        }
+        at += name ? whole : 3;
+    }
+    its_buffer_put(out, rest, strlen(rest) + 1);
+}
+
 /* Copies `text` with every transport a trap and the device state defined. */
 static void put_p2p(its_buffer *out, const char *text) {
     static const char func[] = ".extern .func", state[] = ".extern .const";
@@ -173,10 +216,20 @@ static bool is_core(const char *name) {
     return false;
 }
 
-static its_status parse(provider *p, its_unit *unit) {
-    char *text = its_arena_text(&p->arena, unit->ptx, unit->ptx_size);
+/* Others may call them, and may have them as well. */
+static void show(its_module *module, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        its_symbol *symbol = its_module_find(module, names[i]);
+        if (symbol && !(symbol->flags & (ITS_SYM_VISIBLE | ITS_SYM_WEAK))) symbol->flags |= ITS_SYM_WEAK;
+    }
+}
+
+static its_status parse(provider *p, const its_unit *unit, const char *const *names, size_t count) {
+    p->text.size = 0;
+    its_asm_own_names(&p->text, unit->ptx, names, count);
+    size_t size = p->text.size - 1;
+    char *text = its_arena_text(&p->arena, p->text.data, size);
     its_asm_mend_names(text);
-    size_t size = unit->ptx_size;
     if (p->transport == ITS_TRANSPORT_P2P) {
         p->text.size = 0;
         put_p2p(&p->text, text);
@@ -184,8 +237,9 @@ static its_status parse(provider *p, its_unit *unit) {
         size = p->text.size;
     }
     its_status status = its_ptx_parse(p->ctx, "nvshmem.ptx", text, size, &p->made[p->n_made]);
-    if (status == ITS_OK) p->n_made++;
-    return status;
+    if (status != ITS_OK) return status;
+    show(p->made[p->n_made++], names, count);
+    return ITS_OK;
 }
 
 static its_status compile(provider *p, const char *const *names, size_t count) {
@@ -204,7 +258,7 @@ static its_status compile(provider *p, const char *const *names, size_t count) {
     its_unit *unit;
     its_status status = its_cc(p->ctx, &input, &unit);
     if (status != ITS_OK) return status;
-    status = parse(p, unit); /* what jumps out of here on no memory leaves the unit to the context */
+    status = parse(p, unit, names, count); /* what jumps out of here on no memory leaves the unit to the context */
     its_unit_free(unit);
     return status;
 }

@@ -266,11 +266,40 @@ static void test_names(void **state) {
     }
 }
 
+static void test_own_names(void **state) {
+    (void)state;
+    static const char *const wanted[] = {"nvshmem_sync_all", "nvshmemx_barrier_block"};
+    static const char *const texts[][2] = {
+        {".func _ZN41_INTERNAL_00000000_10_nvshmem_cu_2414a4d916nvshmem_sync_allEv()\n", ".func nvshmem_sync_all()\n"},
+        {"(r) _ZN13_INTERNAL_a_b22nvshmemx_barrier_blockEi(.param .b32 _ZN13_INTERNAL_a_b22nvshmemx_barrier_blockEi_param_0)",
+         "(r) nvshmemx_barrier_block(.param .b32 nvshmemx_barrier_block_param_0)"},
+        /* not asked for; another name that begins so; no name of this form; cut off */
+        {"_ZN13_INTERNAL_a_b15nvshmem_my_pe_yEv", "_ZN13_INTERNAL_a_b15nvshmem_my_pe_yEv"},
+        {"_ZN13_INTERNAL_a_b18nvshmem_sync_all_bEv", "_ZN13_INTERNAL_a_b18nvshmem_sync_all_bEv"},
+        {"x_ZN13_INTERNAL_a_b16nvshmem_sync_allEv", "x_ZN13_INTERNAL_a_b16nvshmem_sync_allEv"},
+        {"_ZN13_INTERNAL_a_b16nvshmem_sync_allLv", "_ZN13_INTERNAL_a_b16nvshmem_sync_allLv"},
+        {"_ZN999_INTERNAL_a", "_ZN999_INTERNAL_a"},
+        {"_ZN13_INTERNAL_a_b99nvshmem_sync_allE", "_ZN13_INTERNAL_a_b99nvshmem_sync_allE"},
+        {"_ZN", "_ZN"},
+        {"", ""},
+    };
+    its_context *ctx = its_context_new(NULL);
+    its_buffer out;
+    its_buffer_init(&out, ctx);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        out.size = 0;
+        its_asm_own_names(&out, texts[i][0], wanted, 2);
+        assert_string_equal(out.data, texts[i][1]);
+    }
+    its_buffer_free(&out);
+    its_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assemble), cmocka_unit_test(test_memory), cmocka_unit_test(test_try_nvshmem),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_absent), cmocka_unit_test(test_log),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_assemble), cmocka_unit_test(test_memory),    cmocka_unit_test(test_try_nvshmem),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_absent),    cmocka_unit_test(test_log),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_own_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

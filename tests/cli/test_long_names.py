@@ -18,7 +18,7 @@ DECLARED = (
     re.compile(r"\.alias\s+([A-Za-z_$][\w$]*)"),
 )
 BAD = sorted((ROOT / "tests" / "ptx" / "bad").glob("*.ptx"))
-DATA = [p for p in sorted((ROOT / "tests" / "link" / "data").glob("*.ptx")) 
+DATA = [p for p in sorted((ROOT / "tests" / "link" / "data").glob("*.ptx"))
         if "// ERROR " in p.read_text() and "// OPTION limit_waits" not in p.read_text()]
 
 

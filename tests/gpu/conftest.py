@@ -7,6 +7,7 @@ Each test runs a program as a user would, in processes of its own, on one GPU or
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -78,3 +79,10 @@ def pes(run: Run) -> Run:
         return run([program(), "run", "-n", str(n), str(path), *args], **rest)
 
     return start
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_runs import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 GEMM = ROOT / "examples" / "02-allgather-gemm" / "ag-gemm.py"
@@ -49,10 +48,10 @@ def test_a_wait_with_a_limit_still_works(pes):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_the_harness(run, tmp_path, n):
+def test_the_harness(run, tmp_path, free_port, n):
     out = tmp_path / "table"
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={n}"]
-    command += ["--master_port", str(free_port())]
+    command += ["--master_port", str(free_port)]
     shape = ["--shapes", "512,520,264", "--timeline", "512,520,264", "--iterations", "4", "--repeats", "3", "--tune"]
     drawn = importlib.util.find_spec("matplotlib") is not None
     shape += [] if drawn else ["--no-png"]

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_runs import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "python" / "programs"
@@ -55,8 +54,8 @@ def test_example_03(pes, n, transport):
     check_example(pes(n, EXAMPLE, "-n", "5000", timeout=300, INTARSIA_TRANSPORT=transport), n)
 
 
-def test_example_03_under_torchrun(run):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port", str(free_port())]
+def test_example_03_under_torchrun(run, free_port):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port", str(free_port)]
     check_example(run([*command, str(EXAMPLE)], timeout=300), 2)
 
 

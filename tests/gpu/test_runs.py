@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -34,8 +33,8 @@ def test_shift(pes, n, transport):
     check_shift(done.stdout, n)
 
 
-def test_shift_under_torchrun(run):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port", str(free_port())]
+def test_shift_under_torchrun(run, free_port):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port", str(free_port)]
     done = run([*command, str(SHIFT)])
     assert done.returncode == 0
     check_shift(done.stdout, 2)
@@ -72,9 +71,3 @@ def test_shift_under_mpirun(run):
 @pytest.mark.parametrize("n", [1, 2])
 def test_allgather_gemm(pes, n):
     assert pes(n, GEMM, timeout=300).returncode == 0
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
