@@ -14,7 +14,9 @@ SHORT, LONG = "_q7", "n" * 4090
 BUILT_IN = {"vprintf", "malloc", "free", "__assertfail"}
 DECLARED = (
     re.compile(r"\.(?:func|entry)\s+(?:\([^()]*\)\s*)?([A-Za-z_$][\w$]*)"),
-    re.compile(r"\.(?:[busf]\d+(?:x2)?|bf16|pred|texref|samplerref|surfref)\s+([A-Za-z_$][\w$]*)\s*(?:[\[\](),;={]|$)", re.M),
+    re.compile(
+        r"\.(?:[busf]\d+(?:x2)?|bf16|pred|texref|samplerref|surfref)\s+([A-Za-z_$][\w$]*)\s*(?:[\[\](),;={]|$)", re.M
+    ),
     re.compile(r"\.alias\s+([A-Za-z_$][\w$]*)"),
 )
 BAD = sorted((ROOT / "tests" / "ptx" / "bad").glob("*.ptx"))
