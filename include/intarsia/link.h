@@ -17,6 +17,12 @@ extern "C" {
 
 /* A budget in instructions: functions larger than this and called more than once stay calls. */
 #define ITS_INLINE_BUDGET 2000
+/*
+ * What such functions, those within the budget and called more than once, may add to one caller, in instructions. Past
+ * it ptxas takes more than a minute for the caller: further calls stay, unless the budget of what is called is
+ * UINT32_MAX.
+ */
+#define ITS_INLINE_CALLER 50000
 
 #define ITS_LEAVE_OUT_ALL UINT32_MAX
 
@@ -93,9 +99,10 @@ typedef enum its_kept_reason {
     ITS_KEPT_RECURSIVE, /* the callee is on a cycle of calls */
     ITS_KEPT_INDIRECT,  /* through a register */
     ITS_KEPT_NORETURN,
-    ITS_KEPT_BUDGET,     /* too large and called more than once */
-    ITS_KEPT_OPTION,     /* no_inline */
-    ITS_KEPT_UNSUPPORTED /* the callee holds something that can't be cloned; the report names it */
+    ITS_KEPT_BUDGET,      /* too large and called more than once */
+    ITS_KEPT_OPTION,      /* no_inline */
+    ITS_KEPT_UNSUPPORTED, /* the callee holds something that can't be cloned; the report names it */
+    ITS_KEPT_CALLER       /* ITS_INLINE_CALLER: enough was inlined into the caller */
 } its_kept_reason;
 /* A short phrase such as "recursive"; static storage, never NULL. */
 ITS_API const char *its_kept_reason_text(its_kept_reason reason);

@@ -125,6 +125,7 @@ struct its_link_func {
     bool is_recursive;       /* plan.c: the one function of a cycle of calls that stays */
     const char *uncloneable; /* why it can't be inlined, or NULL */
     uint64_t size;           /* plan.c: instructions with all that is inlined into it */
+    uint64_t taken;          /* plan.c: of those, what ITS_INLINE_CALLER bounds */
     uint32_t n_callers;      /* plan.c: calls of it */
     uint8_t state;           /* plan.c: of the walk */
 };

@@ -7,7 +7,7 @@
  * is inlined into it.
  *
  * Always inlined: functions of fewer than ITS_INLINE_SMALL instructions, and those called once that nobody else can
- * reach. Others up to a budget. What stays, stays with a reason.
+ * reach. Others up to a budget, and until a caller has taken in enough of them. What stays, stays with a reason.
  */
 #include <string.h>
 
@@ -152,11 +152,30 @@ static bool mixes_spaces(const its_link_func *func) {
     return false;
 }
 
-static bool is_small_enough(const its_linker *linker, const its_link_func *caller, const its_link_call *call) {
+/* Worth its size wherever it is called: it is small, or there is only one place. */
+static bool is_free(const its_link_func *callee) {
+    return callee->size < ITS_INLINE_SMALL || (callee->n_callers == 1 && !callee->root);
+}
+
+static const char *instructions(const its_linker *linker, uint64_t n, const char *what) {
+    return its_arena_printf(its_module_arena(linker->out), "%llu instructions%s", (unsigned long long)n, what);
+}
+
+/* Does the call stay because of sizes? */
+static bool is_too_large(const its_linker *linker, const its_link_func *caller, its_link_call *call) {
     const its_link_func *callee = call->callee;
-    if (caller->size + callee->size > ITS_INLINE_GROWTH) return false;
-    if (callee->size < ITS_INLINE_SMALL || (callee->n_callers == 1 && !callee->root)) return true;
-    return callee->size <= budget_of(linker, callee);
+    uint32_t budget = budget_of(linker, callee);
+    if (caller->size + callee->size > ITS_INLINE_GROWTH)
+        keep(call, ITS_KEPT_BUDGET, instructions(linker, callee->size, ""));
+    else if (is_free(callee))
+        return false;
+    else if (callee->size > budget)
+        keep(call, ITS_KEPT_BUDGET, instructions(linker, callee->size, ""));
+    else if (budget != UINT32_MAX && caller->taken + callee->size > ITS_INLINE_CALLER)
+        keep(call, ITS_KEPT_CALLER, instructions(linker, caller->taken, " were inlined into it"));
+    else
+        return false;
+    return true;
 }
 
 static bool is_left_out(const its_linker *linker, const its_link_call *call) {
@@ -181,11 +200,9 @@ static void decide(its_linker *linker, its_link_func *caller, its_link_call *cal
         keep(call, ITS_KEPT_UNSUPPORTED, "parameters are reached through registers");
     } else if ((callee->symbol->flags & ITS_SYM_NORETURN) && (callee->n_rets || callee->falls_off)) {
         keep(call, ITS_KEPT_NORETURN, "it is declared .noreturn, but may return");
-    } else if (!is_small_enough(linker, caller, call)) {
-        keep(call, ITS_KEPT_BUDGET,
-             its_arena_printf(its_module_arena(linker->out), "%llu instructions", (unsigned long long)callee->size));
-    } else {
+    } else if (!is_too_large(linker, caller, call)) {
         call->fate = ITS_CALL_INLINED;
+        if (!is_free(callee)) caller->taken += callee->size;
         callee->is_inlined = true;
         caller->size += callee->size;
     }

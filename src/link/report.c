@@ -28,6 +28,8 @@ const char *its_kept_reason_text(its_kept_reason reason) {
         return "inlining is off";
     case ITS_KEPT_UNSUPPORTED:
         return "can't be inlined";
+    case ITS_KEPT_CALLER:
+        return "the caller is large enough";
     }
     return "unknown";
 }

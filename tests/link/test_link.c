@@ -128,7 +128,7 @@ static void report_is_json(void **state) {
 
 static void every_reason_has_a_text(void **state) {
     (void)state;
-    for (int reason = ITS_KEPT_EXTERN; reason <= ITS_KEPT_UNSUPPORTED; reason++)
+    for (int reason = ITS_KEPT_EXTERN; reason <= ITS_KEPT_CALLER; reason++)
         assert_string_not_equal(its_kept_reason_text((its_kept_reason)reason), "unknown");
     assert_string_equal(its_kept_reason_text((its_kept_reason)99), "unknown");
 }
@@ -451,6 +451,39 @@ static void doubling_calls(void **state) {
     assert_true(report.n_funcs < 50);
 }
 
+/* A function of `size` instructions, called over and over from one place after another. */
+static its_report call_often(example *e, unsigned size, unsigned calls, uint32_t budget) {
+    text_out out = {0};
+    put(&out, HEAD ".func (.param .b32 r) f0(.param .b32 a)\n{\n.reg .b32 %%r<4>;\nld.param.b32 %%r1, [a];\n");
+    for (unsigned i = 3; i < size; i++) put(&out, "add.u32 %%r1, %%r1, %u;\n", i);
+    put(&out, "st.param.b32 [r], %%r1;\nret;\n}\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %%r<4>;\n");
+    for (unsigned i = 0; i < calls; i++) put(&out, "call (%%r1), f0, (%%r1);\n");
+    put(&out, "ret;\n}\n");
+    its_module *module = parse(e->ctx, "often.ptx", out.data);
+    its_link_input input = {.main = module, .options = {.budget = budget}};
+    assert_int_equal(its_link(e->ctx, &input, &e->linked), ITS_OK);
+    its_report report = *its_linked_report(e->linked);
+    for (uint32_t i = 0; i < report.n_kept; i++) {
+        assert_int_equal(report.kept[i].reason, ITS_KEPT_CALLER);
+        assert_string_equal(report.kept[i].detail, "50000 instructions were inlined into it");
+    }
+    its_linked_free(e->linked);
+    e->linked = NULL;
+    its_module_free(module);
+    free(out.data);
+    return report;
+}
+
+/* What is within the budget may not fill a caller without end; what is small, or always wanted, may. */
+static void a_caller_takes_in_so_much(void **state) {
+    its_report report = call_often(*state, 1000, 60, 0);
+    assert_int_equal(report.calls_inlined, 50);
+    assert_int_equal(report.n_kept, 10);
+    assert_int_equal(call_often(*state, 1000, 50, 0).n_kept, 0);
+    assert_int_equal(call_often(*state, 1000, 60, UINT32_MAX).n_kept, 0);
+    assert_int_equal(call_often(*state, 49, 2000, 0).n_kept, 0);
+}
+
 static void a_ring_of_calls(void **state) {
     text_out out = {0};
     put(&out, HEAD);
@@ -604,6 +637,7 @@ int main(void) {
         TEST(twenty_thousand_functions),
         TEST(a_chain_of_calls),
         TEST(doubling_calls),
+        TEST(a_caller_takes_in_so_much),
         TEST(a_ring_of_calls),
         TEST(everybody_calls_everybody),
         TEST(a_large_switch_of_regions),
