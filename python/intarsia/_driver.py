@@ -231,7 +231,8 @@ class SimDriver(DriverBase):  # type: ignore[misc]
         return GPUTarget("cuda", _runtime.current().capability, 32)
 
     def get_current_device(self) -> str:
-        return "sim"  # keys Triton's caches within the process, where a GPU's number would clash with a GPU's
+        # Keys Triton's caches within the process: neither a GPU's number, nor what was loaded before finalize().
+        return f"sim{_opened}"
 
     def set_current_device(self, device: object) -> None:
         pass
@@ -261,12 +262,14 @@ class _SimCacheManager(FileCacheManager):  # type: ignore[misc]
 
 
 _before: tuple[Any, Any] | None = None
+_opened = 0  # how often the simulator was
 
 
 def activate() -> None:
     """Makes Triton compile for and launch on the open backend."""
-    global _before
+    global _before, _opened
     if _before is None:
+        _opened += 1
         _before = (driver._active, knobs.cache.manager_class)
         driver.set_active(SimDriver())
         knobs.cache.manager_class = _SimCacheManager
