@@ -145,8 +145,7 @@ class _Launcher:
         self._kinds = list(src.signature.values())
         self._metadata = metadata
         self._barriers = (getattr(metadata, "intarsia", None) or {}).get("barriers", ())
-        if getattr(metadata, "num_ctas", 1) > 1:
-            raise Error(f"{metadata.name} uses clusters of {metadata.num_ctas} CTAs, which the simulator can't run yet")
+        self._cluster = getattr(metadata, "num_ctas", 1)
         self._tensors = list(getattr(metadata, "tensordesc_meta", None) or [])
 
     def __call__(self, x: int, y: int, z: int, stream: int, function: _runtime.Function, *args: Any) -> None:
@@ -160,10 +159,10 @@ class _Launcher:
             for i, (kind, value) in enumerate(zip(self._kinds, values)):
                 _flatten(kind, value, self._names[i] if i < len(self._names) else str(i), flat, tensors)
             params = [_pack(*item) for item in flat]
-            params += self._scratch(x * y * z, stream)
+            params += self._scratch(x * y * z * self._cluster, stream)
             self._check_barriers(values, (x, y, z))
             block = (32 * self._metadata.num_warps, 1, 1)
-            function.launch((x, y, z), block, self._metadata.shared, params, stream)
+            function.launch((x * self._cluster, y, z), block, self._metadata.shared, params, stream)
         if leave is not None:
             leave(launch_metadata)
 

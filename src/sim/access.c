@@ -71,6 +71,27 @@ static its_sim_fault_kind check_local(request *r, uint32_t lane, uint64_t addres
     return check_block(r, address, ITS_SIM_LOCAL_BEGIN, stack_top(r->x, r->op), block, pointer);
 }
 
+static its_sim_fault_kind check_shared(request *r, uint64_t address, char **pointer) {
+    const its_sim_grid *grid = r->x->grid;
+    const its_sim_cta *cta = r->x->cta;
+    uint64_t rank = address >> ITS_SIM_RANK_SHIFT;
+    if (rank > grid->cluster_size) return ITS_SIM_FAULT_ACCESS;
+    if (rank) cta = &cta->cluster[rank - 1];
+    address &= ((uint64_t)1 << ITS_SIM_RANK_SHIFT) - 1;
+    return check_block(r, address, ITS_SIM_SHARED_BEGIN, grid->shared_size, cta->shared, pointer);
+}
+
+its_sim_cta *its_sim_shared_owner(const its_sim_exec *x, const char *pointer, uint32_t *address) {
+    for (uint32_t i = 0; i < x->grid->cluster_size; i++) {
+        its_sim_cta *cta = &x->cta->cluster[(x->cta->rank + i) % x->grid->cluster_size];
+        uintptr_t at = (uintptr_t)pointer, begin = (uintptr_t)cta->shared;
+        if (at < begin || at - begin >= x->grid->shared_size) continue;
+        *address = (uint32_t)(at - begin) + ITS_SIM_SHARED_BEGIN;
+        return cta;
+    }
+    return NULL;
+}
+
 static its_sim_fault_kind check_lane(request *r, uint32_t lane, uint64_t address, char **pointer) {
     its_sim_exec *x = r->x;
     const its_sim_grid *grid = x->grid;
@@ -95,7 +116,7 @@ static its_sim_fault_kind check_lane(request *r, uint32_t lane, uint64_t address
     r->window = space;
     its_sim_fault_kind kind;
     if (space == ITS_SPACE_SHARED)
-        kind = check_block(r, address, ITS_SIM_SHARED_BEGIN, grid->shared_size, x->cta->shared, pointer);
+        kind = check_shared(r, address, pointer);
     else if (space == ITS_SPACE_LOCAL)
         kind = check_local(r, lane, address, pointer);
     else if (space == ITS_SPACE_PARAM)

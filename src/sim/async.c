@@ -27,8 +27,7 @@ its_sim_copies *its_sim_copies_of(its_sim_exec *x) {
     return warp->copies;
 }
 
-its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x) {
-    its_sim_cta *cta = x->cta;
+its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x, its_sim_cta *cta) {
     if (cta->mbarriers) return cta->mbarriers;
     cta->mbarriers = its_block_alloc(x->grid->ctx, sizeof(*cta->mbarriers));
     if (cta->mbarriers) memset(cta->mbarriers, 0, sizeof(*cta->mbarriers));
@@ -149,12 +148,6 @@ static its_sim_mbarrier *find(its_sim_mbarriers *all, uint32_t address) {
     return NULL;
 }
 
-/* The address in shared memory of a pointer into it, or 0. */
-static uint32_t shared_address(const its_sim_exec *x, const char *pointer) {
-    uintptr_t at = (uintptr_t)pointer, begin = (uintptr_t)x->cta->shared;
-    return at >= begin && at - begin < x->grid->shared_size ? (uint32_t)(at - begin) + ITS_SIM_SHARED_BEGIN : 0;
-}
-
 static void settle(its_sim_mbarrier *barrier) {
     if (barrier->pending || barrier->bytes) return;
     barrier->phase++;
@@ -163,13 +156,14 @@ static void settle(its_sim_mbarrier *barrier) {
 
 /* Is what a copy reads still there? A kernel may free its own memory while a copy is under way. */
 static bool still_there(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const char *from, uint32_t size) {
-    if (shared_address(x, from)) return true;
+    uint32_t address;
+    if (its_sim_shared_owner(x, from, &address)) return true;
     return its_sim_access_global(x, op, lane, (uint64_t)(uintptr_t)from, size, false);
 }
 
 /* Copies that complete on the barrier are done now: somebody looks at it. False after a fault. */
-static bool finish_bulks(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier) {
-    its_sim_mbarriers *all = x->cta->mbarriers;
+static bool finish_bulks(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarriers *all,
+                         its_sim_mbarrier *barrier) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < all->n_bulks; i++) {
         its_sim_bulk *bulk = &all->bulks[i];
@@ -187,8 +181,8 @@ static bool finish_bulks(its_sim_exec *x, const its_sim_op *op, uint32_t lane, i
     return true;
 }
 
-static bool finish_boxes(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier) {
-    its_sim_mbarriers *all = x->cta->mbarriers;
+static bool finish_boxes(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarriers *all,
+                         its_sim_mbarrier *barrier) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < all->n_boxes; i++) {
         its_sim_box *box = &all->boxes[i];
@@ -250,8 +244,9 @@ static its_sim_verdict arrive(its_sim_exec *x, const its_sim_op *op, uint32_t la
     return ITS_SIM_NEXT;
 }
 
-static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarrier *barrier) {
-    its_sim_mbarriers *all = x->cta->mbarriers;
+/* `all`: those of the CTA that has the barrier. */
+static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarriers *all,
+                               its_sim_mbarrier *barrier) {
     uint32_t value = op->mode == ITS_MBARRIER_TEST ? (uint32_t)((const u64 *)(const void *)(x->regs + op->b))[lane]
                                                    : ((const u32 *)(const void *)(x->regs + op->b))[lane];
     if (op->mode != ITS_MBARRIER_TEST && op->mode != ITS_MBARRIER_TEST_PARITY) x->frag->wrote = true;
@@ -276,11 +271,11 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
         if (x->warp->copies) finish_copies(x->warp->copies, 1u << lane, -1);
         return op->mode == ITS_MBARRIER_ARRIVE_COPIES ? arrive(x, op, lane, barrier, 1) : ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST:
-        if (!finish_bulks(x, op, lane, barrier) || !finish_boxes(x, op, lane, barrier)) return ITS_SIM_STOP;
+        if (!finish_bulks(x, op, lane, all, barrier) || !finish_boxes(x, op, lane, all, barrier)) return ITS_SIM_STOP;
         its_sim_set_pred(x->regs, op->dst, barrier->phase != value ? ~0u : 0, 1u << lane);
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST_PARITY:
-        if (!finish_bulks(x, op, lane, barrier) || !finish_boxes(x, op, lane, barrier)) return ITS_SIM_STOP;
+        if (!finish_bulks(x, op, lane, all, barrier) || !finish_boxes(x, op, lane, all, barrier)) return ITS_SIM_STOP;
         its_sim_set_pred(x->regs, op->dst, (barrier->phase & 1) != (value & 1) ? ~0u : 0, 1u << lane);
         return ITS_SIM_NEXT;
     default:
@@ -288,10 +283,15 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
     }
 }
 
-/* The barrier at a pointer into shared memory; records a fault and returns NULL if there is none. */
-static its_sim_mbarrier *barrier_at(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const char *pointer) {
-    uint32_t address = shared_address(x, pointer);
-    its_sim_mbarrier *barrier = address ? find(x->cta->mbarriers, address) : NULL;
+/*
+ * The barrier at a pointer into shared memory, and the CTA that has it; records a fault and returns NULL if there is
+ * none.
+ */
+static its_sim_mbarrier *barrier_at(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const char *pointer,
+                                    its_sim_cta **owner) {
+    uint32_t address = 0;
+    *owner = its_sim_shared_owner(x, pointer, &address);
+    its_sim_mbarrier *barrier = *owner && (*owner)->mbarriers ? find((*owner)->mbarriers, address) : NULL;
     uint64_t mark;
     memcpy(&mark, pointer, sizeof(mark));
     if (barrier && mark == ITS_MBARRIER_MARK) return barrier;
@@ -304,7 +304,7 @@ static its_sim_mbarrier *barrier_at(its_sim_exec *x, const its_sim_op *op, uint3
 
 its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_access access;
-    if (!its_sim_mbarriers_of(x)) return its_sim_async_no_memory(x, op, mask);
+    if (!its_sim_mbarriers_of(x, x->cta)) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     bool tests = op->mode == ITS_MBARRIER_TEST || op->mode == ITS_MBARRIER_TEST_PARITY;
     if (x->frag->spin.looks) its_sim_spin_note(x, op, mask);
@@ -313,17 +313,18 @@ its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         its_sim_verdict verdict;
         if (op->mode == ITS_MBARRIER_INIT) {
-            uint32_t address = shared_address(x, access.pointer[lane]);
-            if (!address)
+            uint32_t address;
+            if (its_sim_shared_owner(x, access.pointer[lane], &address) != x->cta)
                 return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "%s",
-                                        "initialises an mbarrier that is not in shared memory");
+                                        "initialises an mbarrier that is not in its own shared memory");
             verdict =
                 init(x, op, lane, address, ((const u32 *)(const void *)(x->regs + op->b))[lane], access.pointer[lane]);
             x->frag->wrote = true;
         } else {
-            its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane]);
+            its_sim_cta *owner;
+            its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane], &owner);
             if (!barrier) return ITS_SIM_STOP;
-            verdict = operate(x, op, lane, barrier);
+            verdict = operate(x, op, lane, owner->mbarriers, barrier);
         }
         if (verdict != ITS_SIM_NEXT) return verdict;
     }
@@ -375,7 +376,7 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         if (op->mode == ITS_BULK_ON_MBARRIER) {
-            its_sim_mbarriers *all = its_sim_mbarriers_of(x);
+            its_sim_mbarriers *all = its_sim_mbarriers_of(x, copies->owner[lane]);
             if (!all) return its_sim_async_no_memory(x, op, mask);
             its_sim_bulk *bulks =
                 its_sim_async_grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks));
@@ -399,12 +400,12 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
 its_sim_verdict its_sim_act_BULK_ON(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_copies *copies = its_sim_copies_of(x);
     its_sim_access access;
-    if (!copies || !its_sim_mbarriers_of(x)) return its_sim_async_no_memory(x, op, mask);
+    if (!copies) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     if (!its_sim_access_check(x, op, mask, 8, true, &access)) return ITS_SIM_STOP;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
-        its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane]);
+        its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane], &copies->owner[lane]);
         if (!barrier) return ITS_SIM_STOP;
         copies->barrier[lane] = barrier->address;
     }

@@ -29,7 +29,8 @@ struct its_sim_copies {
     uint32_t committed[ITS_LANES]; /* groups that each lane has closed */
     char *from[ITS_LANES];         /* between the two operations of a cp.async */
     uint32_t given[ITS_LANES];
-    uint32_t barrier[ITS_LANES]; /* of a bulk copy */
+    uint32_t barrier[ITS_LANES];   /* of a bulk copy, */
+    its_sim_cta *owner[ITS_LANES]; /* and the CTA that has it */
 };
 
 /* A bulk copy that completes on an mbarrier. */
@@ -43,7 +44,8 @@ typedef struct its_sim_bulk {
 typedef struct its_sim_box {
     its_sim_tensor_map map;
     int32_t at[ITS_TENSOR_RANK]; /* where the box begins; part of it, or all, may be outside of the tensor */
-    uint32_t shared, barrier;    /* addresses in shared memory */
+    its_sim_cta *cta;
+    uint32_t shared, barrier; /* addresses in its shared memory */
 } its_sim_box;
 
 typedef struct its_sim_mbarrier {
@@ -116,7 +118,7 @@ enum { /* op->mode of MBARRIER */
 
 /* What a warp, a CTA has of these; NULL if memory ran out. */
 its_sim_copies *its_sim_copies_of(its_sim_exec *x);
-its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x);
+its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x, its_sim_cta *cta);
 its_sim_verdict its_sim_async_no_memory(its_sim_exec *x, const its_sim_op *op, uint32_t mask);
 /* Room for one more element of `size` bytes; NULL if memory ran out. */
 void *its_sim_async_grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size);

@@ -5,8 +5,8 @@
  * arrivals are counted; a warp's threads that have exited, or never were, count with the first of its lanes that
  * arrives, since hardware counts whole warps.
  *
- * A cluster is one CTA. Its barrier is another one of the CTA's, at which arriving and waiting are two instructions: a
- * lane that has arrived waits until all have, or passes if that has happened meanwhile.
+ * That of a cluster is one more barrier of each of its CTAs, complete when all of them are. Arriving and waiting are
+ * two instructions there: a lane that has arrived waits until all have, or passes if that has happened meanwhile.
  */
 #include "sim/exec.h"
 #include "sim/modes.h"
@@ -74,9 +74,22 @@ static void release(its_sim_cta *cta, uint32_t id) {
     *barrier = (its_sim_barrier){.in_use = false};
 }
 
+/* Releases the barrier of the running CTA's cluster if all of its CTAs have arrived, and one of them at all. */
+static void check_cluster(its_sim_exec *x) {
+    its_sim_cta *cluster = x->cta->cluster;
+    bool in_use = false;
+    for (uint32_t i = 0; i < x->grid->cluster_size; i++) {
+        its_sim_barrier *barrier = &cluster[i].barriers[ITS_SIM_CLUSTER_BARRIER];
+        if (cluster[i].running && !complete(&cluster[i], barrier)) return;
+        in_use |= barrier->in_use;
+    }
+    for (uint32_t i = 0; in_use && i < x->grid->cluster_size; i++) release(&cluster[i], ITS_SIM_CLUSTER_BARRIER);
+}
+
 void its_sim_barrier_check_all(its_sim_exec *x) {
-    for (uint32_t id = 0; id <= ITS_SIM_CLUSTER_BARRIER; id++)
+    for (uint32_t id = 0; id < ITS_SIM_BARRIERS; id++)
         if (x->cta->barriers[id].in_use && complete(x->cta, &x->cta->barriers[id])) release(x->cta, id);
+    check_cluster(x);
 }
 
 /* What is wrong with this use of the barrier, or NULL. */
@@ -143,7 +156,7 @@ its_sim_verdict its_sim_act_CLUSTER_ARRIVE(its_sim_exec *x, const its_sim_op *op
     arrive(x, op, mask, ITS_SIM_CLUSTER_BARRIER, 0);
     frag->pc = op + 1;
     frag->wrote = true;
-    if (complete(x->cta, barrier)) release(x->cta, ITS_SIM_CLUSTER_BARRIER);
+    check_cluster(x);
     return ITS_SIM_AGAIN;
 }
 

@@ -29,28 +29,47 @@ uint64_t its_sim_sreg_value(const its_sim_warp *warp, its_sim_sreg sreg, uint32_
     case ITS_SIM_SREG_NTID_Z:
         return grid->block[2];
     case ITS_SIM_SREG_CTAID_X:
-    case ITS_SIM_SREG_CLUSTERID_X:
         return cta->id[0];
     case ITS_SIM_SREG_CTAID_Y:
-    case ITS_SIM_SREG_CLUSTERID_Y:
         return cta->id[1];
     case ITS_SIM_SREG_CTAID_Z:
-    case ITS_SIM_SREG_CLUSTERID_Z:
         return cta->id[2];
     case ITS_SIM_SREG_NCTAID_X:
-    case ITS_SIM_SREG_NCLUSTERID_X:
         return grid->dim[0];
     case ITS_SIM_SREG_NCTAID_Y:
-    case ITS_SIM_SREG_NCLUSTERID_Y:
         return grid->dim[1];
     case ITS_SIM_SREG_NCTAID_Z:
-    case ITS_SIM_SREG_NCLUSTERID_Z:
         return grid->dim[2];
+    case ITS_SIM_SREG_CLUSTERID_X:
+        return cta->id[0] / grid->cluster[0];
+    case ITS_SIM_SREG_CLUSTERID_Y:
+        return cta->id[1] / grid->cluster[1];
+    case ITS_SIM_SREG_CLUSTERID_Z:
+        return cta->id[2] / grid->cluster[2];
+    case ITS_SIM_SREG_NCLUSTERID_X:
+        return grid->dim[0] / grid->cluster[0];
+    case ITS_SIM_SREG_NCLUSTERID_Y:
+        return grid->dim[1] / grid->cluster[1];
+    case ITS_SIM_SREG_NCLUSTERID_Z:
+        return grid->dim[2] / grid->cluster[2];
+    case ITS_SIM_SREG_CLUSTER_CTAID_X:
+        return cta->id[0] % grid->cluster[0];
+    case ITS_SIM_SREG_CLUSTER_CTAID_Y:
+        return cta->id[1] % grid->cluster[1];
+    case ITS_SIM_SREG_CLUSTER_CTAID_Z:
+        return cta->id[2] % grid->cluster[2];
     case ITS_SIM_SREG_CLUSTER_NCTAID_X:
+        return grid->cluster[0];
     case ITS_SIM_SREG_CLUSTER_NCTAID_Y:
+        return grid->cluster[1];
     case ITS_SIM_SREG_CLUSTER_NCTAID_Z:
+        return grid->cluster[2];
+    case ITS_SIM_SREG_CLUSTER_CTARANK:
+        return cta->rank;
     case ITS_SIM_SREG_CLUSTER_NCTARANK:
-        return 1;
+        return grid->cluster_size;
+    case ITS_SIM_SREG_IS_EXPLICIT_CLUSTER:
+        return grid->cluster_size > 1;
     case ITS_SIM_SREG_LANEID:
         return lane;
     case ITS_SIM_SREG_WARPID:

@@ -1,7 +1,4 @@
-/*
- * Clusters and the stack. A cluster of the simulator is one CTA, of rank 0: what is in the shared memory of the cluster
- * is in its own. A kernel that asks for larger ones is refused (program.c).
- */
+/* Clusters and the stack. */
 #include "sim/decode.h"
 #include "sim/modes.h"
 
@@ -30,8 +27,11 @@ static void map(its_sim_decoder *d) {
 static void rank_of(its_sim_decoder *d) {
     its_type type = address_type(d);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_B32);
-    its_sim_source(d, its_sim_operand(d, 1), type);
-    its_sim_emit_copy(d, dst, its_sim_const_bits(d, 0, 4), 4);
+    uint32_t address = its_sim_source(d, its_sim_operand(d, 1), type);
+    its_sim_op *op = its_sim_emit_act(d, ITS_SIM_ACT_RANK_OF);
+    op->dst = dst;
+    op->a = address;
+    op->size = (uint8_t)its_type_size(type);
 }
 
 void its_sim_decode_cluster(its_sim_decoder *d) {

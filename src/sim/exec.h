@@ -118,7 +118,9 @@ struct its_sim_cta {
     bool running;
     uint64_t number; /* in the grid; says %smid */
     uint32_t id[3];
-    char *shared; /* in shared_block, aligned */
+    its_sim_cta *cluster; /* the first of its CTAs, which lie side by side */
+    uint32_t rank;        /* in it */
+    char *shared;         /* in shared_block, aligned */
     void *shared_block;
     uint32_t live_warps, next_warp;
     uint64_t ran; /* operations since it began, or since a place was opened on its account */
@@ -132,7 +134,8 @@ struct its_sim_grid {
     its_context *ctx;
     const its_sim_program *program;
     const its_sim_func *func;
-    uint32_t dim[3], block[3];
+    uint32_t dim[3], block[3], cluster[3];
+    uint32_t cluster_size; /* CTAs */
     uint64_t id;
     uint32_t threads, n_warps; /* per CTA */
     uint32_t shared_size;      /* static and dynamic; addresses from ITS_SIM_SHARED_BEGIN on */
@@ -258,6 +261,10 @@ bool its_sim_access_global(its_sim_exec *x, const its_sim_op *op, uint32_t lane,
                            bool writes);
 /* Reduces the element at `pointer` with the one at `value` (atom.c); aligned to its size. */
 void its_sim_reduce(its_sim_exec *x, its_sim_atomic mode, its_type type, char *pointer, const char *value);
+
+/* The CTA of the running one's cluster in whose shared memory `pointer` lies, and its address there; NULL if in none.
+ */
+its_sim_cta *its_sim_shared_owner(const its_sim_exec *x, const char *pointer, uint32_t *address);
 
 /* -- the loop, one copy per kind of CPU (exec_*.c) ----------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  * Launches: which CTAs are resident, and whose turn it is.
  *
  * As many CTAs are resident as the multiprocessors hold, by threads and shared memory; the others begin as places
- * become free. Warps run a slice each, in turn. A grid is blocked when a whole round of its warps changed nothing.
+ * become free. The CTAs of a cluster begin together. Warps run a slice each, in turn. A grid is blocked when a whole
+ * round of its warps changed nothing.
  */
 #include "sim/async.h"
 
@@ -12,6 +13,7 @@
 #define CTAS_PER_MULTIPROCESSOR 32u
 #define SHARED_PER_MULTIPROCESSOR (228u << 10)
 #define MAX_THREADS 1024u
+#define MAX_CLUSTER 16u
 #define MAX_SLOT_MEMORY ((size_t)4 << 30)
 /* Larger stacks are for recursion: clearing them would make all of their pages real. */
 #define CLEARED_STACK ((size_t)1 << 20)
@@ -39,12 +41,6 @@ static its_status check_block(its_context *ctx, const its_sim_entry *entry, cons
     if (threads > entry->max_threads)
         return its_fail(ctx, ITS_ERR_INPUT, NULL, "kernel '%s' can't be launched: %llu threads per CTA, it allows %u",
                         entry->name, (unsigned long long)threads, (unsigned)entry->max_threads);
-    if (entry->cluster[0] != 1 || entry->cluster[1] != 1 || entry->cluster[2] != 1)
-        return its_fail(ctx, ITS_ERR_INPUT, NULL,
-                        "kernel '%s' can't be launched: it asks for clusters of %u x %u x %u CTAs, and the simulator "
-                        "has only clusters of one",
-                        entry->name, (unsigned)entry->cluster[0], (unsigned)entry->cluster[1],
-                        (unsigned)entry->cluster[2]);
     if (entry->reqntid[0] && memcmp(entry->reqntid, launch->block, sizeof(entry->reqntid)) != 0)
         return its_fail(ctx, ITS_ERR_INPUT, NULL,
                         "kernel '%s' can't be launched: it requires blocks of %u x %u x %u, not %u x %u x %u",
@@ -52,6 +48,19 @@ static its_status check_block(its_context *ctx, const its_sim_entry *entry, cons
                         (unsigned)entry->reqntid[2], (unsigned)launch->block[0], (unsigned)launch->block[1],
                         (unsigned)launch->block[2]);
     return ITS_OK;
+}
+
+static its_status check_clusters(its_context *ctx, const its_sim_entry *entry, const its_sim_launch *launch) {
+    const uint32_t *c = entry->cluster;
+    uint64_t size = (uint64_t)c[0] * c[1] * c[2];
+    if (size == 0 || c[0] > MAX_CLUSTER || c[1] > MAX_CLUSTER || c[2] > MAX_CLUSTER || size > MAX_CLUSTER)
+        return wrong(ctx, entry, NULL, "its clusters have more than 16 CTAs, or none");
+    if (launch->grid[0] % c[0] == 0 && launch->grid[1] % c[1] == 0 && launch->grid[2] % c[2] == 0) return ITS_OK;
+    return its_fail(
+        ctx, ITS_ERR_INPUT, NULL,
+        "kernel '%s' can't be launched: a grid of %u x %u x %u CTAs is no multiple of clusters of %u x %u x %u",
+        entry->name, (unsigned)launch->grid[0], (unsigned)launch->grid[1], (unsigned)launch->grid[2], (unsigned)c[0],
+        (unsigned)c[1], (unsigned)c[2]);
 }
 
 static its_status check_shared(its_context *ctx, const its_sim_entry *entry, const its_sim_launch *launch) {
@@ -130,16 +139,22 @@ static bool make_slot(its_sim_grid *grid, its_sim_cta *cta) {
     return true;
 }
 
-/* Opens one more place; false if all are open or memory ran out, in which case there will be no more. */
-static bool open_slot(its_sim_grid *grid) {
-    if (grid->n_open == grid->n_slots) return false;
-    its_sim_cta *cta = &grid->slots[grid->n_open];
-    if (make_slot(grid, cta)) {
-        grid->n_open++;
+/* Opens places for one more cluster; false if all are open or memory ran out, in which case there will be no more. */
+static bool open_slots(its_sim_grid *grid) {
+    if (grid->n_open + grid->cluster_size > grid->n_slots) return false;
+    its_sim_cta *cluster = &grid->slots[grid->n_open];
+    uint32_t made = 0;
+    while (made < grid->cluster_size && make_slot(grid, &cluster[made])) {
+        cluster[made].cluster = cluster;
+        cluster[made].rank = made;
+        made++;
+    }
+    if (made == grid->cluster_size) {
+        grid->n_open += made;
         return true;
     }
-    free_slot(grid, cta);
-    memset(cta, 0, sizeof(*cta));
+    for (uint32_t i = 0; i <= made; i++) free_slot(grid, &cluster[i]);
+    memset(cluster, 0, grid->cluster_size * sizeof(*cluster));
     grid->n_slots = grid->n_open;
     return false;
 }
@@ -148,12 +163,13 @@ static bool make_slots(its_sim_grid *grid) {
     size_t each = (size_t)grid->n_warps * (grid->func->frame_size + (size_t)grid->local_size * ITS_LANES);
     uint32_t wanted = slots_of(grid), multiprocessors = grid->program->machine->multiprocessors;
     if (each && wanted > MAX_SLOT_MEMORY / each) wanted = (uint32_t)(MAX_SLOT_MEMORY / each);
-    if (wanted == 0) wanted = 1;
+    wanted = wanted / grid->cluster_size * grid->cluster_size;
+    if (wanted == 0) wanted = grid->cluster_size;
     grid->slots = zalloc(grid->ctx, wanted * sizeof(its_sim_cta));
     if (!grid->slots) return false;
     grid->n_slots = wanted;
-    for (uint32_t s = 0; s < (multiprocessors ? multiprocessors : 4); s++)
-        if (!open_slot(grid)) break;
+    while (grid->n_open < (multiprocessors ? multiprocessors : 4))
+        if (!open_slots(grid)) break;
     return grid->n_open > 0;
 }
 
@@ -162,6 +178,8 @@ static bool make_slots(its_sim_grid *grid) {
 static void set_sizes(its_sim_grid *grid, const its_sim_entry *entry, const its_sim_launch *launch) {
     memcpy(grid->dim, launch->grid, sizeof(grid->dim));
     memcpy(grid->block, launch->block, sizeof(grid->block));
+    memcpy(grid->cluster, entry->cluster, sizeof(grid->cluster));
+    grid->cluster_size = entry->cluster[0] * entry->cluster[1] * entry->cluster[2];
     grid->id = launch->id;
     grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
     grid->n_warps = round_up(grid->threads, ITS_LANES) / ITS_LANES;
@@ -177,6 +195,7 @@ its_status its_sim_grid_new(its_context *ctx, const its_sim_entry *entry, const 
                             its_sim_grid **result) {
     *result = NULL;
     its_status status = check_block(ctx, entry, launch);
+    if (status == ITS_OK) status = check_clusters(ctx, entry, launch);
     if (status == ITS_OK) status = check_shared(ctx, entry, launch);
     if (status != ITS_OK) return status;
     its_sim_grid *grid = zalloc(ctx, sizeof(*grid));
@@ -206,14 +225,16 @@ static void start_warp(its_sim_grid *grid, its_sim_warp *warp) {
     its_sim_frame_enter(warp, grid->func, warp->regs, 0, ITS_FULL);
 }
 
-/* Gives the place to the next CTA; false if there is none left. */
-static bool start_cta(its_sim_grid *grid, its_sim_cta *cta) {
-    if (grid->next_cta == grid->n_ctas) return false;
-    uint64_t n = grid->next_cta++;
-    cta->number = n;
-    cta->id[0] = (uint32_t)(n % grid->dim[0]);
-    cta->id[1] = (uint32_t)(n / grid->dim[0] % grid->dim[1]);
-    cta->id[2] = (uint32_t)(n / grid->dim[0] / grid->dim[1]);
+/* Lets a CTA begin, at the place that the cluster with number `n` has in the grid. */
+static void start_cta(its_sim_grid *grid, its_sim_cta *cta, uint64_t n) {
+    uint32_t inner = cta->rank;
+    cta->number = n * grid->cluster_size + cta->rank;
+    for (unsigned k = 0; k < 3; k++) {
+        uint32_t clusters = grid->dim[k] / grid->cluster[k];
+        cta->id[k] = (uint32_t)(n % clusters) * grid->cluster[k] + inner % grid->cluster[k];
+        n /= clusters;
+        inner /= grid->cluster[k];
+    }
     cta->running = true;
     cta->live_warps = grid->n_warps;
     cta->next_warp = 0;
@@ -222,6 +243,16 @@ static bool start_cta(its_sim_grid *grid, its_sim_cta *cta) {
     memset(cta->passed, 0, sizeof(cta->passed));
     its_sim_async_reset(grid->ctx, cta);
     for (uint32_t w = 0; w < grid->n_warps; w++) start_warp(grid, &cta->warps[w]);
+}
+
+/* Gives the places of a cluster to the next one; false if there is none left, or one of its CTAs still runs. */
+static bool start_cluster(its_sim_grid *grid, its_sim_cta *cluster) {
+    if (grid->next_cta == grid->n_ctas) return false;
+    for (uint32_t i = 0; i < grid->cluster_size; i++)
+        if (cluster[i].running) return false;
+    uint64_t n = grid->next_cta / grid->cluster_size;
+    grid->next_cta += grid->cluster_size;
+    for (uint32_t i = 0; i < grid->cluster_size; i++) start_cta(grid, &cluster[i], n);
     return true;
 }
 
@@ -264,9 +295,9 @@ static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta, bool 
     return true;
 }
 
-/* Opens one more place for a CTA that has not begun; false if there is none, of either. */
+/* Opens places for a cluster that has not begun; false if there are none, of either. */
 static bool admit(its_sim_grid *grid) {
-    return grid->next_cta < grid->n_ctas && open_slot(grid);
+    return grid->next_cta < grid->n_ctas && open_slots(grid);
 }
 
 its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
@@ -281,7 +312,7 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
     while (grid->done_ctas < grid->n_ctas) {
         its_sim_cta *cta = &grid->slots[grid->next_slot];
         grid->next_slot = (grid->next_slot + 1) % grid->n_open;
-        if (!cta->running && !start_cta(grid, cta)) continue;
+        if (!cta->running && !start_cluster(grid, cta->cluster)) continue;
         if (!run_cta(&x, grid, cta, &moved)) return ITS_SIM_FAULT;
         if (grid->quiet && grid->quiet >= live_warps(grid) + grid->n_warps) {
             grid->quiet = 0;

@@ -67,9 +67,10 @@ static void lay_out_params(its_sim_program *program, const its_func *node, its_s
     entry->param_size = (uint32_t)end;
 }
 
+/* The index-th number of a directive, whose operands are all of its words, commas too; 1 if there are fewer. */
 static uint32_t directive_value(const its_directive *directive, uint32_t index) {
-    if (index >= directive->node.count) return 1;
-    const its_operand *operand = &directive->ops[index];
+    if (2 * index >= directive->node.count) return 1;
+    const its_operand *operand = &directive->ops[2 * index];
     return operand->kind == ITS_OPND_INT && operand->bits <= UINT32_MAX ? (uint32_t)operand->bits : 1;
 }
 

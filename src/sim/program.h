@@ -268,6 +268,10 @@ struct its_sim_program {
 #define ITS_SIM_SHARED_BEGIN 1024u
 #define ITS_SIM_LOCAL_BEGIN 256u
 #define ITS_SIM_PARAM_BEGIN 256u
+/*
+ * In the shared memory of a cluster, bits 24 and up of an address are 1 + the rank of its CTA; 0: the CTA that uses it.
+ */
+#define ITS_SIM_RANK_SHIFT 24
 static inline uint64_t its_sim_func_address(uint32_t func) {
     return ITS_SIM_WINDOW_FUNC | ((uint64_t)func + 1) << 4;
 }

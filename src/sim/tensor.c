@@ -66,8 +66,8 @@ static bool step(walk *w) {
     return false;
 }
 
-static char *piece(const its_sim_exec *x, const its_sim_box *box, uint32_t address) {
-    return x->cta->shared + (its_sim_swizzle(address, box->map.swizzle) - ITS_SIM_SHARED_BEGIN);
+static char *piece(const its_sim_box *box, uint32_t address) {
+    return box->cta->shared + (its_sim_swizzle(address, box->map.swizzle) - ITS_SIM_SHARED_BEGIN);
 }
 
 /* -- copying ------------------------------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ bool its_sim_box_finish(its_sim_exec *x, const its_sim_op *op, uint32_t lane, co
         if (r.size && !its_sim_access_global(x, op, lane, r.global, r.size, false)) return false;
         if (r.size < w.bytes) fill(&box->map, line, w.bytes);
         if (r.size) memcpy(line + r.first, (const char *)(uintptr_t)r.global, r.size);
-        for (uint32_t at = 0; at < w.bytes; at += 16) memcpy(piece(x, box, r.shared + at), line + at, 16);
+        for (uint32_t at = 0; at < w.bytes; at += 16) memcpy(piece(box, r.shared + at), line + at, 16);
     } while (step(&w));
     return true;
 }
@@ -115,7 +115,7 @@ static void put(its_sim_exec *x, const its_sim_box *box, unsigned mode) {
     do {
         row r = place(&w);
         if (r.size == 0) continue;
-        for (uint32_t at = 0; at < w.bytes; at += 16) memcpy(line + at, piece(x, box, r.shared + at), 16);
+        for (uint32_t at = 0; at < w.bytes; at += 16) memcpy(line + at, piece(box, r.shared + at), 16);
         char *to = (char *)(uintptr_t)r.global;
         if (mode == ITS_TENSOR_PLAIN)
             memcpy(to, line + r.first, r.size);
@@ -174,7 +174,9 @@ static bool check_rows(its_sim_exec *x, const its_sim_op *op, uint32_t lane, con
 /* The box that a lane copies. op->list: a register for each coordinate. */
 static bool take_box(its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint64_t shared, its_sim_box *box) {
     const uint32_t *list = x->program->lists.items + op->list;
-    *box = (its_sim_box){.shared = (uint32_t)(shared & UINT32_MAX)};
+    uint32_t rank = (uint32_t)(shared & UINT32_MAX) >> ITS_SIM_RANK_SHIFT;
+    *box = (its_sim_box){.cta = rank && rank <= x->grid->cluster_size ? &x->cta->cluster[rank - 1] : x->cta,
+                         .shared = (uint32_t)(shared & (((uint64_t)1 << ITS_SIM_RANK_SHIFT) - 1))};
     if (!read_map(x, op, lane, x->warp->copies->from[lane], &box->map)) return false;
     if (box->map.rank != op->vec) {
         its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "gives %u coordinates for a tensor map of rank %u",
@@ -202,30 +204,41 @@ its_sim_verdict its_sim_act_TENSOR_MAP(its_sim_exec *x, const its_sim_op *op, ui
     return ITS_SIM_NEXT;
 }
 
-static bool check_multicast(its_sim_exec *x, const its_sim_op *op, uint32_t lane) {
-    uint32_t ctas = op->c ? ((const u16 *)(const void *)(x->regs + op->c))[lane] : 1;
-    if (ctas == 1) return true;
-    its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "copies to the CTAs 0x%x of a cluster that has one", ctas);
-    return false;
+/* The CTAs of its cluster that a lane copies to; 0 and a fault if there are none such. */
+static uint32_t targets_of(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box) {
+    uint32_t ctas = op->c ? ((const u16 *)(const void *)(x->regs + op->c))[lane] : 1u << box->cta->rank;
+    if (ctas && ctas >> x->grid->cluster_size == 0) return ctas;
+    its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "copies to the CTAs 0x%x of a cluster that has %u",
+                     (unsigned)ctas, (unsigned)x->grid->cluster_size);
+    return 0;
+}
+
+/* Notes a copy in the CTA that it goes to; false if memory ran out. */
+static bool note(its_sim_exec *x, its_sim_box *box, its_sim_cta *cta) {
+    its_sim_mbarriers *all = its_sim_mbarriers_of(x, cta);
+    its_sim_box *boxes =
+        all ? its_sim_async_grow(x->grid->ctx, all->boxes, all->n_boxes, &all->box_capacity, sizeof(*boxes)) : NULL;
+    if (!boxes) return false;
+    all->boxes = boxes;
+    box->cta = cta;
+    boxes[all->n_boxes++] = *box;
+    return true;
 }
 
 its_sim_verdict its_sim_act_TENSOR_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    its_sim_mbarriers *all = its_sim_mbarriers_of(x);
     its_sim_access access;
-    if (!all) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     x->frag->wrote = true;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         its_sim_box box;
-        if (!check_multicast(x, op, lane) || !take_box(x, op, lane, access.address[lane], &box)) return ITS_SIM_STOP;
+        if (!take_box(x, op, lane, access.address[lane], &box)) return ITS_SIM_STOP;
         if (!check_rows(x, op, lane, &box, false)) return ITS_SIM_STOP;
-        its_sim_box *boxes =
-            its_sim_async_grow(x->grid->ctx, all->boxes, all->n_boxes, &all->box_capacity, sizeof(*boxes));
-        if (!boxes) return its_sim_async_no_memory(x, op, mask);
-        all->boxes = boxes;
+        uint32_t ctas = targets_of(x, op, lane, &box);
+        if (!ctas) return ITS_SIM_STOP;
         box.barrier = x->warp->copies->barrier[lane];
-        boxes[all->n_boxes++] = box;
+        for (; ctas; ctas &= ctas - 1)
+            if (!note(x, &box, &x->cta->cluster[__builtin_ctz(ctas)])) return its_sim_async_no_memory(x, op, mask);
     }
     return ITS_SIM_NEXT;
 }

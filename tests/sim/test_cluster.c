@@ -1,4 +1,4 @@
-/* Clusters of one CTA, and memory from alloca. */
+/* Clusters of CTAs and their shared memory; memory from alloca. */
 #include "kit.h"
 
 #define ENTRY(directives, body)                                                                                  \
@@ -88,22 +88,155 @@ static void test_ranks(void **state) {
                   "setp.eq.and.u64 %p0, %rd2, %rd3, %p0; selp.u32 %r8, 1, 0, %p0; st.global.u32 [%rd1], %r8;"),
            32, are_ones);
     expect_fault(KERNEL("mov.u32 %r1, s; mapa.shared::cluster.u32 %r2, %r1, 1;"), 32,
-                 "asks for the shared memory of CTA 1 of a cluster that has one");
+                 "asks for the shared memory of CTA 1 of a cluster that has 1");
 }
 
-static void test_larger_clusters_are_refused(void **state) {
+/* Runs `grid` CTAs of 32 threads; out[i] is what thread i of the grid stores. */
+static its_sim_progress run_grid(kit *k, const char *text, uint32_t grid, uint32_t *out) {
+    kit_load(k, text);
+    its_sim_progress progress = kit_launch_run(k, (kit_launch){"f", grid, 32, 0, {kit_address(out)}});
+    if (progress == ITS_SIM_FAULT) its_sim_fault_report(k->ctx, its_sim_grid_fault(k->grid));
+    return progress;
+}
+
+#define CLUSTER(n, body)                                                                                              \
+    ENTRY(                                                                                                            \
+        ".reqnctapercluster " #n "\n",                                                                                \
+        "mov.u32 %r1, %ctaid.x; mad.lo.u32 %r1, %r1, 32, %r0; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd0, %rd1;\n" \
+        "mov.u32 %r2, s; mad.lo.u32 %r3, %r0, 4, %r2; mov.u32 %r4, %cluster_ctarank;\n" body)
+
+/* Each thread reads what its neighbour in the next CTA has stored, and adds to what is in the one after that. */
+static void test_distributed_shared_memory(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    kit_load(&k, ENTRY(".reqnctapercluster 2, 1, 1\n", ""));
-    kit_launch l = {"f", 2, 32, 0, {0}};
+    uint32_t *out = kit_alloc(&k, 16384);
+    its_sim_progress progress = run_grid(
+        &k,
+        CLUSTER(
+            4,
+            "st.shared.u32 [%r3], %r1; add.u32 %r5, %r4, 1; and.b32 %r5, %r5, 3; add.u32 %r6, %r4, 2; and.b32 %r6, %r6, 3;\n"
+            "barrier.cluster.arrive; barrier.cluster.wait;\n"
+            "mapa.shared::cluster.u32 %r7, %r3, %r5; ld.shared::cluster.u32 %r8, [%r7];\n"
+            "cvt.u64.u32 %rd2, %r3; cvta.shared.u64 %rd2, %rd2; mapa.u64 %rd3, %rd2, %r6; getctarank.u64 %r10, %rd3;\n"
+            "getctarank.shared::cluster.u32 %r11, %r7; getctarank.shared::cluster.u32 %r12, %r3;\n"
+            "barrier.cluster.arrive; barrier.cluster.wait;\n"
+            "atom.add.u32 %r9, [%rd3], 1000; barrier.cluster.arrive; barrier.cluster.wait;\n"
+            "ld.shared.u32 %r9, [%r3]; sub.u32 %r9, %r9, %r1; add.u32 %r8, %r8, %r9;\n"
+            "setp.eq.u32 %p0, %r10, %r6; setp.eq.and.u32 %p0, %r11, %r5, %p0; setp.eq.and.u32 %p0, %r12, %r4, %p0;\n"
+            "selp.u32 %r8, %r8, 7777, %p0; st.global.u32 [%rd1], %r8;"),
+        24, out);
+    if (progress != ITS_SIM_DONE) kit_show(&k);
+    assert_int_equal(progress, ITS_SIM_DONE);
+    for (uint32_t i = 0; i < 24 * 32; i++) {
+        uint32_t cta = i / 32, next = cta / 4 * 4 + (cta + 1) % 4;
+        assert_int_equal(out[i], next * 32 + i % 32 + 1000);
+    }
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* %clusterid and the rest, in three dimensions: each CTA says where it thinks that it is. */
+static void test_places(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 16384);
+    kit_load(
+        &k,
+        ENTRY(
+            ".reqnctapercluster 2, 3, 1\n",
+            "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %nctaid.x; mad.lo.u32 %r4, %r2, %r3, %r1;\n"
+            "mul.wide.u32 %rd1, %r4, 4; add.u64 %rd1, %rd0, %rd1; mov.u32 %r5, %clusterid.x; mov.u32 %r6, %clusterid.y;\n"
+            "mov.u32 %r7, %cluster_ctaid.x; mov.u32 %r8, %cluster_ctaid.y; mov.u32 %r9, %cluster_ctarank;\n"
+            "mov.u32 %r10, %nclusterid.y; mov.u32 %r11, %cluster_nctaid.y; mov.u32 %r12, %cluster_nctarank;\n"
+            "mad.lo.u32 %r13, %r5, 10, %r6; mad.lo.u32 %r13, %r13, 10, %r7; mad.lo.u32 %r13, %r13, 10, %r8;\n"
+            "mad.lo.u32 %r13, %r13, 10, %r9; mad.lo.u32 %r13, %r13, 10, %r10; mad.lo.u32 %r13, %r13, 10, %r11;\n"
+            "mad.lo.u32 %r13, %r13, 10, %r12; st.global.u32 [%rd1], %r13;"));
+    const its_sim_entry *entry;
+    assert_int_equal(its_sim_program_entry(k.ctx, k.program, "f", &entry), ITS_OK);
+    uint64_t address = kit_address(out);
+    its_sim_launch launch = {.grid = {6, 9, 1}, .block = {1, 1, 1}, .params = &address};
+    assert_int_equal(its_sim_grid_new(k.ctx, entry, &launch, &k.grid), ITS_OK);
+    assert_int_equal(kit_finish(&k, 1000, 100), ITS_SIM_DONE);
+    for (uint32_t y = 0; y < 9; y++)
+        for (uint32_t x = 0; x < 6; x++) {
+            uint32_t rank = y % 3 * 2 + x % 2;
+            assert_int_equal(out[y * 6 + x], x / 2 * 10000000 + y / 3 * 1000000 + x % 2 * 100000 + y % 3 * 10000 +
+                                                 rank * 1000 + 3 * 100 + 3 * 10 + 6);
+        }
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* Threads of one CTA arrive at the mbarrier of the other, which waits for them. */
+static void test_remote_mbarriers(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    its_sim_progress progress = run_grid(
+        &k,
+        CLUSTER(
+            2, "setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared::cta.b64 [%r2], 32;\n"
+               "fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait;\n"
+               "xor.b32 %r5, %r4, 1; add.u32 %r6, %r2, 128; mad.lo.u32 %r6, %r0, 4, %r6;\n"
+               "mapa.shared::cluster.u32 %r7, %r6, %r5; add.u32 %r8, %r1, 100; st.shared::cluster.u32 [%r7], %r8;\n"
+               "mapa.shared::cluster.u32 %r9, %r2, %r5; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r9];\n"
+               "mov.u32 %r10, 0; WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r2], %r10;\n"
+               "@!%p1 bra WAIT; ld.shared.u32 %r11, [%r6]; st.global.u32 [%rd1], %r11;"),
+        2, out);
+    if (progress != ITS_SIM_DONE) kit_show(&k);
+    assert_int_equal(progress, ITS_SIM_DONE);
+    for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], (i + 32) % 64 + 100);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+static void expect_cluster_fault(const char *text, const char *message) {
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    assert_int_equal(run_grid(&k, text, 2, out), ITS_SIM_FAULT);
+    if (!strstr(kit_message(&k), message)) fail_msg("reported: %s\nexpected: %s", kit_message(&k), message);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
+static void test_clusters_misused(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    kit_load(&k, CLUSTER(2, ""));
+    kit_launch l = {"f", 3, 32, 0, {0}};
     assert_int_equal(kit_make_grid(&k, &l), ITS_ERR_INPUT);
     assert_string_equal(kit_message(&k),
-                        "kernel 'f' can't be launched: it asks for clusters of 2 x 1 x 1 CTAs, and the "
-                        "simulator has only clusters of one");
-    kit_load(&k, ENTRY(".reqnctapercluster 1\n", ""));
-    assert_int_equal(kit_make_grid(&k, &l), ITS_OK);
+                        "kernel 'f' can't be launched: a grid of 3 x 1 x 1 CTAs is no multiple of clusters "
+                        "of 2 x 1 x 1");
+    kit_load(&k, CLUSTER(32, ""));
+    l.grid = 32;
+    assert_int_equal(kit_make_grid(&k, &l), ITS_ERR_INPUT);
+    assert_string_equal(kit_message(&k), "kernel 'f' can't be launched: its clusters have more than 16 CTAs, or none");
+    /* one of two CTAs never comes */
+    assert_int_equal(run_grid(&k,
+                              CLUSTER(2, "setp.eq.u32 %p0, %r4, 0; @%p0 bra WAIT; bar.sync 1, 64;\n"
+                                         "WAIT: barrier.cluster.arrive; barrier.cluster.wait;"),
+                              2, out),
+                     ITS_SIM_FAULT);
+    kit_free(&k, out);
     kit_close(&k);
+    expect_cluster_fault(CLUSTER(2, "mapa.shared::cluster.u32 %r7, %r3, 2;"),
+                         "asks for the shared memory of CTA 2 of a cluster that has 2");
+    expect_cluster_fault(CLUSTER(2, "mapa.shared::cluster.u32 %r7, %r3, 1; st.shared::cluster.u32 [%r7+256], 1;"),
+                         "outside of the CTA's");
+    expect_cluster_fault(CLUSTER(2, "or.b32 %r7, %r3, 0x3000000; st.shared::cluster.u32 [%r7], 1;"),
+                         "outside of the CTA's");
+    expect_cluster_fault(
+        CLUSTER(2, "mapa.shared::cluster.u32 %r9, %r2, 1; mbarrier.arrive.shared::cluster.b64 _, [%r9];"),
+        "uses an mbarrier at shared address");
+    expect_cluster_fault(CLUSTER(2, "mapa.shared::cluster.u32 %r9, %r2, 1; mbarrier.init.shared.b64 [%r9], 1;"),
+                         "initialises an mbarrier that is not in its own shared memory");
 }
 
 /* -- the stack ----------------------------------------------------------------------------------------------------- */
@@ -152,9 +285,15 @@ static void test_stack_misused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cluster_barrier), cmocka_unit_test(test_cluster_barrier_misused),
-        cmocka_unit_test(test_ranks),           cmocka_unit_test(test_larger_clusters_are_refused),
-        cmocka_unit_test(test_alloca),          cmocka_unit_test(test_stack_pointer),
+        cmocka_unit_test(test_cluster_barrier),
+        cmocka_unit_test(test_cluster_barrier_misused),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_distributed_shared_memory),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_remote_mbarriers),
+        cmocka_unit_test(test_clusters_misused),
+        cmocka_unit_test(test_alloca),
+        cmocka_unit_test(test_stack_pointer),
         cmocka_unit_test(test_stack_misused),
     };
     return cmocka_run_group_tests_name("sim/cluster", tests, NULL, NULL);

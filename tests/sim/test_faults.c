@@ -362,7 +362,8 @@ static void test_launches(void **state) {
     kit_open(&k);
     kit_load(&k, ".shared .b8 s[1000];\n"
                  ".visible .entry f() .maxntid 128 { .reg .b32 %r<2>; mov.u32 %r0, s; ret; }\n"
-                 ".visible .entry g() .reqntid 64, 1, 1 { ret; }\n");
+                 ".visible .entry g() .reqntid 64, 1, 1 { ret; }\n"
+                 ".visible .entry h() .reqntid 8, 4, 2 { ret; }\n.visible .entry i() .maxntid 8, 4, 2 { ret; }\n");
     static const struct {
         kit_launch launch;
         const char *message;
@@ -375,6 +376,8 @@ static void test_launches(void **state) {
         {{"f", 0xffffffff, 1, 0, {0}},
          "kernel 'f' can't be launched: the grid is larger than 2147483647 x 65535 x 65535"},
         {{"g", 1, 32, 0, {0}}, "kernel 'g' can't be launched: it requires blocks of 64 x 1 x 1, not 32 x 1 x 1"},
+        {{"h", 1, 64, 0, {0}}, "kernel 'h' can't be launched: it requires blocks of 8 x 4 x 2, not 64 x 1 x 1"},
+        {{"i", 1, 65, 0, {0}}, "kernel 'i' can't be launched: 65 threads per CTA, it allows 64"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(kit_make_grid(&k, &cases[i].launch), ITS_ERR_INPUT);

@@ -390,7 +390,7 @@ static void test_faults(void **state) {
     expect_fault(&k, &t,
                  "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%r1], [%rd1, {%r10, %r11}], [%r2], 3;",
-                 "copies to the CTAs 0x3 of a cluster that has one");
+                 "copies to the CTAs 0x3 of a cluster that has 1");
     expect_fault(
         &k, NULL,
         "ld.param.u64 %rd2, [map]; @%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {%r10, %r11}], [%r1];",
