@@ -139,77 +139,80 @@ INTARSIA_DEVICE void intarsia_set_own_(unsigned long long *at, unsigned long lon
 }
 
 /*
- * All that can be wrong with a barrier, in one place: `op` is what is done there. The first thread of the group, which
- * alone changes the state, looks at it.
+ * Looks at all that can be wrong with a barrier, in one place; `op` is what is done there. Returns the number of the
+ * barrier, epoch + 1, to the threads that have a peer to tell or to wait for. The first thread of the group, which alone
+ * changes the state, also looks at whether it is its turn.
  */
-INTARSIA_DEVICE void intarsia_check_barrier_(intarsia_comm *comm, int group, unsigned int index, int order,
-                                             unsigned int op) {
-    unsigned int reason = intarsia_check_(comm), number = index;
+INTARSIA_DEVICE unsigned long long intarsia_begin_(intarsia_comm *comm, int group, unsigned int index, int order,
+                                                   unsigned int op) {
+    unsigned int reason = intarsia_check_(comm), number = index, me = intarsia_group_index_(group);
+    unsigned long long epoch = 0;
     if (!reason && index >= comm->n_barriers) reason = INTARSIA_COMM_NO_BARRIER;
     if (!reason && (unsigned int)group > INTARSIA_BLOCK)
         reason = INTARSIA_COMM_BAD_GROUP, number = (unsigned int)group;
     if (!reason && (unsigned int)order > INTARSIA_ACQ_REL)
         reason = INTARSIA_COMM_BAD_ORDER, number = (unsigned int)order;
-    if (!reason && intarsia_group_index_(group) == 0) {
+    if (!reason && me < comm->size) {
         const intarsia_barrier_state *state = intarsia_state_(comm, index);
-        bool arrived = intarsia_own_(&state->arrived) != intarsia_own_(&state->epoch);
-        if (op == INTARSIA_COMM_OP_WAIT && !arrived) reason = INTARSIA_COMM_NO_ARRIVE;
+        epoch = intarsia_own_(&state->epoch);
+        bool arrived = me == 0 && intarsia_own_(&state->arrived) != epoch;
+        if (me == 0 && op == INTARSIA_COMM_OP_WAIT && !arrived) reason = INTARSIA_COMM_NO_ARRIVE;
         if (op != INTARSIA_COMM_OP_WAIT && arrived) reason = INTARSIA_COMM_TWO_ARRIVES;
     }
     if (reason) intarsia_complain_(comm, reason, op, number);
+    return epoch + 1;
 }
 
 /*
- * Each thread of the group tells some of the peers. What the whole group did before the call comes before the stores:
- * by the group's own barrier, and then by each storing thread's fence.
+ * Each thread of the group tells some of the peers. What the whole group did comes before the stores: by the group's own
+ * barrier in front of this, and then by each storing thread's fence.
  */
-INTARSIA_DEVICE void intarsia_arrive_(const intarsia_comm *comm, int group, unsigned int index, int order) {
-    intarsia_group_sync_(group);
+INTARSIA_DEVICE void intarsia_tell_(const intarsia_comm *comm, int group, unsigned int index, int order,
+                                    unsigned long long number) {
     unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
     if (me >= comm->size) return;
-    intarsia_barrier_state *state = intarsia_state_(comm, index);
-    unsigned long long next = intarsia_own_(&state->epoch) + 1;
-    if (me == 0) intarsia_set_own_(&state->arrived, next);
+    if (me == 0) intarsia_set_own_(&intarsia_state_(comm, index)->arrived, number);
     if (order & INTARSIA_RELEASE) intarsia_fence_();
     unsigned long long mine = intarsia_slot_(comm, index, comm->rank);
 #pragma unroll 1
     for (unsigned int rank = me; rank < comm->size; rank += count)
-        intarsia_store_(mine + intarsia_delta_(comm, rank), next);
+        intarsia_store_(mine + intarsia_delta_(comm, rank), number);
 }
 
 /*
  * Each thread waits for some of the peers; the group's barrier makes what one has seen known to all. The new epoch is
- * known to all by the barrier that the next arrive begins with.
+ * known to all by the barrier in front of the next arrive.
  */
-INTARSIA_DEVICE void intarsia_wait_(const intarsia_comm *comm, int group, unsigned int index, int order) {
+INTARSIA_DEVICE void intarsia_await_(const intarsia_comm *comm, int group, unsigned int index, int order,
+                                     unsigned long long number) {
     unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
-    intarsia_barrier_state *state = intarsia_state_(comm, index);
-    unsigned long long next = 0;
-    if (me < comm->size) next = intarsia_own_(&state->epoch) + 1;
 #pragma unroll 1
     for (unsigned int rank = me; rank < comm->size; rank += count) {
         unsigned long long slot = intarsia_slot_(comm, index, rank);
         if (order & INTARSIA_ACQUIRE)
-            while (intarsia_load_acquire_(slot) < next) {}
+            while (intarsia_load_acquire_(slot) < number) {}
         else
-            while (intarsia_load_(slot) < next) {}
+            while (intarsia_load_(slot) < number) {}
     }
     intarsia_group_sync_(group);
-    if (me == 0) intarsia_set_own_(&state->epoch, next);
+    if (me == 0) intarsia_set_own_(&intarsia_state_(comm, index)->epoch, number);
 }
 
-INTARSIA_DEVICE void intarsia_barrier_arrive(const void *comm, int group, unsigned int index, int order) {
-    intarsia_check_barrier_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_ARRIVE);
-    intarsia_arrive_((const intarsia_comm *)comm, group, index, order);
+INTARSIA_DEVICE void intarsia_barrier_arrive(const void *opaque, int group, unsigned int index, int order) {
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    intarsia_group_sync_(group);
+    intarsia_tell_(comm, group, index, order, intarsia_begin_(comm, group, index, order, INTARSIA_COMM_OP_ARRIVE));
 }
-INTARSIA_DEVICE void intarsia_barrier_wait(const void *comm, int group, unsigned int index, int order) {
-    intarsia_check_barrier_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_WAIT);
-    intarsia_wait_((const intarsia_comm *)comm, group, index, order);
+INTARSIA_DEVICE void intarsia_barrier_wait(const void *opaque, int group, unsigned int index, int order) {
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    intarsia_await_(comm, group, index, order, intarsia_begin_(comm, group, index, order, INTARSIA_COMM_OP_WAIT));
 }
-INTARSIA_DEVICE void intarsia_barrier_sync(const void *comm, int group, unsigned int index, int order) {
-    intarsia_check_barrier_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_SYNC);
-    intarsia_arrive_((const intarsia_comm *)comm, group, index, order);
-    intarsia_wait_((const intarsia_comm *)comm, group, index, order);
+INTARSIA_DEVICE void intarsia_barrier_sync(const void *opaque, int group, unsigned int index, int order) {
+    intarsia_comm *comm = (intarsia_comm *)opaque;
+    intarsia_group_sync_(group);
+    unsigned long long number = intarsia_begin_(comm, group, index, order, INTARSIA_COMM_OP_SYNC);
+    intarsia_tell_(comm, group, index, order, number);
+    intarsia_await_(comm, group, index, order, number);
 }
 
 /* -- signals --------------------------------------------------------------------------------------------------------- */

@@ -36,7 +36,8 @@ typedef struct its_comm_info {
  * Collective: every PE of the world makes the call with the same options, also those that are not in the team. Memory
  * is allocated and zeroed, then all PEs meet, then the communicator is published: nobody can arrive at a barrier that
  * another PE is still about to zero. ITS_ERR_USAGE if the options make no sense, ITS_ERR_INPUT if a member is not
- * reached by loads and stores. On failure `*comm` is NULL.
+ * reached by loads and stores. On failure `*comm` is NULL; symmetric memory that was allocated already stays, since
+ * giving it back is collective.
  */
 ITS_API its_status its_comm_new(its_backend *backend, const its_comm_options *options, its_comm **comm);
 

@@ -21,7 +21,7 @@ from . import _lib, _link, _watch
 from ._errors import Error
 from ._units import Compiled, Linking, Source
 
-_PREFIX = "intarsia."
+_MARKS = ("intarsia.call", "intarsia.device_intra_barrier")  # what linking replaces
 
 _previous: Any = None
 _state = threading.local()
@@ -102,7 +102,7 @@ class _Compilation:
 
         ptx: str = stage(src, metadata)
         limit = _gpu.limits_waits()
-        if _PREFIX not in ptx and not limit:
+        if not limit and not any(mark in ptx for mark in _MARKS):
             return ptx
         name, version, text = f"{metadata['name']}.ptx", _ptxas_version(self.options), ptx.encode()
         with _link.link(name, text, self._find, version=version, limit_waits=limit) as linked:

@@ -159,10 +159,13 @@ static void write_header(const its_comm *comm, uint32_t pe, uint32_t n_pes, char
 static its_status publish(its_comm *comm, uint32_t pe, uint32_t n_pes) {
     its_backend *backend = comm->backend;
     size_t size = header_size(&comm->info);
-    its_status status = backend->ops->alloc(backend, ITS_MEMORY_DEVICE, size, 0, &comm->info.device);
-    if (status != ITS_OK) return status;
     char *header = its_block_alloc(backend->ctx, size);
     if (!header) return its_fail(backend->ctx, ITS_ERR_NOMEM, NULL, "no memory for a communicator");
+    its_status status = backend->ops->alloc(backend, ITS_MEMORY_DEVICE, size, 0, &comm->info.device);
+    if (status != ITS_OK) {
+        its_free(backend->ctx, header);
+        return status;
+    }
     write_header(comm, pe, n_pes, header);
     struct intarsia_comm_block mark = {INTARSIA_COMM_BLOCK, comm->info.device};
     status = backend->ops->copy(backend, ITS_COPY_TO_DEVICE, comm->block, (uint64_t)(uintptr_t)&mark, sizeof mark, 0);
