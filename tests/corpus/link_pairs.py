@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Links kernels of the corpus with device functions of the corpus, in pairs, and checks what comes out.
 
-    link_pairs.py [--corpus build/corpus] [--program build/release/bin/intarsia] [--only PATTERN] [--sample N | --all]
+    link_pairs.py [--corpus build/corpus] [--program build/release/bin/intarsia] [--only PATTERN] [--skip N] [--sample N | --all]
 
 A pair is a kernel and a file with device functions that the kernel's target can run. Calls of some of the functions are
 put into the kernel (splice.py), half of the pairs as region calls and half as calls of externs. Then
@@ -12,7 +12,7 @@ put into the kernel (splice.py), half of the pairs as region calls and half as c
     inlined and not, and the functions must have returned, and written through their pointers, the same both ways.
 
 Which functions can run with made-up arguments is tried out first, in a kernel that does nothing else; the others stand
-behind a guard that is never true. --sample takes N pairs (every kernel once before the first comes twice), --all all.
+behind a guard that is never true. --sample takes N pairs (every kernel once before the first comes twice), behind the first that --skip names; --all all.
 """
 
 from __future__ import annotations
@@ -341,6 +341,7 @@ def main() -> int:
     parser.add_argument("--program", type=Path, default=ROOT / "build/release/bin/intarsia")
     parser.add_argument("--only", metavar="PATTERN", help="pairs whose 'KERNEL + REGION' contains or matches this")
     parser.add_argument("--sample", type=int, default=400, metavar="N", help="check N pairs (default 400)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N, which ran before")
     parser.add_argument("--all", action="store_true", help="check every pair: many hours")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -351,6 +352,7 @@ def main() -> int:
     pairs, regions = pairs_of(entries, corpus, program, options.jobs)
     if options.only:
         pairs = [p for p in pairs if options.only in p.title or fnmatch.fnmatch(p.title, options.only)]
+    pairs = pairs[options.skip :]
     pairs = pairs if options.all else pairs[: options.sample]
     n = sum(len(r.functions) for r in regions)
     progress(f"{n} functions in {len(regions)} files, {sum(len(r.runnable) for r in regions)} of them run", end=True)
