@@ -1,6 +1,7 @@
 #include "cli/assembling.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_TRIALS = 16 }; /* calls that are tried alone: each costs a link and a run of the assembler */
@@ -68,6 +69,21 @@ static void show_site(cli_linking *l, const its_report_site *site, const char *w
         its_diag_also_line(l->app->ctx, site->source, site->source_line, site->source_column, NULL, "source line");
 }
 
+/* "in around line 495" is a line of the text that the assembler got. */
+static void show_line(cli_linking *l, const its_asm_advice *advice) {
+    const char *at = strstr(advice->text, " line ");
+    unsigned long line = at ? strtoul(at + 6, NULL, 10) : 0;
+    char *ptx;
+    if (!line || line > UINT32_MAX || its_ptx_print(its_linked_module(l->linked), &ptx, NULL) != ITS_OK) return;
+    const char *start = ptx;
+    for (unsigned long i = 1; i < line && start; i++) start = strchr(start, '\n') ? strchr(start, '\n') + 1 : NULL;
+    if (start) {
+        const char *text = its_arena_text(&l->app->arena, start, strcspn(start, "\n"));
+        its_diag_also_line(l->app->ctx, "linked PTX", (uint32_t)line, 0, text, "the line of the linked PTX");
+    }
+    its_free(l->app->ctx, ptx);
+}
+
 /* Calls that are left stand in the way of most things; an advice may be about the caller or the callee. */
 static void show_kept(cli_linking *l, const its_asm_advice *advice) {
     const its_report *report = its_linked_report(l->linked);
@@ -104,6 +120,7 @@ static its_status tell_caused(cli_linking *l, const its_asm_advice *advice) {
     its_diag_begin(l->app->ctx, ITS_ERROR, ITS_NOWHERE, "%s: %s", advice->code, advice->text);
     for (uint32_t i = 0; i < n; i++)
         if (guilty[i] || !any) show_site(l, &report->sites[i], any || n == 1 ? "not so without this call" : "a call");
+    show_line(l, advice);
     show_kept(l, advice);
     its_diag_hint(l->app->ctx, "%s",
                   any || n == 1 ? "the kernel without the call does not have this"

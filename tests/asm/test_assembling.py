@@ -159,6 +159,10 @@ def test_a_region_in_the_middle_that_touches_accumulators(kernels):
     assert re.search(r"^error: C75(09|1\d|20): .*wgmma|^error: C7517: warpgroup.wait is injected", done.stderr, re.M)
     assert f"kernel.ptx:{line_of(kernels, '::twice')}:1: not so without this call of 'twice'" in done.stderr
     assert "is left here" not in done.stderr
+    if line := re.search(r"^error: C7517.* line (\d+)", done.stderr):  # ptxas points into what it was given
+        text = (kernels / "linked.ptx").read_text().splitlines()[int(line[1]) - 1].strip()
+        assert f"linked PTX:{line[1]}: the line of the linked PTX" in done.stderr and text in done.stderr
+        assert text.startswith("add.f32")
 
 
 def test_a_harmless_region_passes(kernels):
