@@ -10,7 +10,7 @@
  * part: a thread, a warp or a block, all of whose threads make the call. Each operation has an order; a barrier that
  * hands data over needs RELEASE when it arrives and ACQUIRE when it waits, which ACQ_REL is both of.
  *
- * A call that makes no sense leaves word in the communicator and traps.
+ * A call that makes no sense leaves word with the communicator and traps.
  */
 #ifndef INTARSIA_BARRIER_H
 #define INTARSIA_BARRIER_H
@@ -74,17 +74,22 @@ INTARSIA_DEVICE void intarsia_group_sync_(int group) {
 /* -- complaints ------------------------------------------------------------------------------------------------------ */
 
 /* A thread that comes second waits until the first has said everything, or its trap would come too early. */
-INTARSIA_DEVICE void intarsia_complain_(intarsia_comm *comm, unsigned int reason, unsigned int op, unsigned int number) {
-    volatile intarsia_comm_complaint *complaint = &comm->complaint;
-    if (atomicCAS(&comm->complaint.reason, 0u, reason) == 0) {
+INTARSIA_DEVICE void intarsia_complain_(intarsia_comm *comm, unsigned int reason, unsigned int op,
+                                        unsigned int number) {
+    volatile intarsia_comm_complaint *complaint = (volatile intarsia_comm_complaint *)comm->complaint;
+    volatile unsigned int *complained = &comm->complained;
+    if (atomicExch(&comm->complains, 1u) == 0) {
+        complaint->reason = reason;
         complaint->op = op;
         complaint->number = number;
         complaint->cta[0] = blockIdx.x, complaint->cta[1] = blockIdx.y, complaint->cta[2] = blockIdx.z;
         complaint->grid[0] = gridDim.x, complaint->grid[1] = gridDim.y, complaint->grid[2] = gridDim.z;
         intarsia_fence_();
         complaint->ready = 1;
+        intarsia_fence_();
+        *complained = 1;
     }
-    while (!complaint->ready) {}
+    while (!*complained) {}
     asm volatile("trap;");
 }
 

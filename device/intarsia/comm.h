@@ -1,13 +1,13 @@
 /*
  * How a communicator lies in memory. Read by CUDA compilers and by C alike, so there are only plain types in it.
  *
- *     header, in device memory of each PE             block, in symmetric memory: the same offset on each PE
+ *     header, in device memory of each PE             block, in symmetric memory: the same place on each PE
  *     +-------------------------------+               +----------------------------------+
  *     | struct intarsia_comm          | -- block ---> | struct intarsia_comm_block       |
  *     | deltas   [size]               | -- slots ---> | slots   [n_barriers][size]       | <- peers write, owner waits
  *     | pes      [size]               | -- signals -> | signals [n_signals]              | <- peers write, owner waits
  *     | states   [n_barriers]         |               +----------------------------------+
- *     +-------------------------------+
+ *     +-------------------------------+ -- complaint -> struct intarsia_comm_complaint, pes [size]
  *
  * A symmetric address of this PE plus deltas[r] is where this PE reaches the same thing on the PE of rank r. Slot
  * [index][r] holds how many barriers `index` rank r has arrived at: peers write their own column of it and nobody else's.
@@ -15,10 +15,11 @@
 #ifndef INTARSIA_COMM_LAYOUT_H
 #define INTARSIA_COMM_LAYOUT_H
 
-/* What the first word of a header says it is. */
+/* What the first word of a header, block or complaint says it is. */
 #define INTARSIA_COMM_LIVE 0x6d6d6f636f737469ull
 #define INTARSIA_COMM_FREED 0x6472662d6f737469ull
 #define INTARSIA_COMM_BLOCK 0x6b6c622d6f737469ull
+#define INTARSIA_COMM_COMPLAINT 0x6c706d632d737469ull
 
 #define INTARSIA_COMM_NO_RANK 0xffffffffu /* this PE is no member of the team */
 
@@ -51,12 +52,19 @@ enum intarsia_comm_reason {
     INTARSIA_COMM_BAD_COMPARE    /* `number` is no comparison */
 };
 
+/*
+ * What an operation complains about: in memory of the host, which can be read when a kernel has failed and nothing on a
+ * GPU can be any more. The host fills in who the communicator is, a kernel the rest.
+ */
 struct intarsia_comm_complaint {
-    unsigned int reason; /* the first thread that has one sets it, and then the rest */
-    unsigned int ready;  /* 1 when all is filled in */
+    unsigned long long magic; /* COMPLAINT */
+    unsigned int pe, size, n_barriers, n_signals;
+    unsigned int reason; /* enum intarsia_comm_reason */
     unsigned int op;     /* enum intarsia_comm_op */
     unsigned int number;
     unsigned int cta[3], grid[3];
+    unsigned int ready; /* 1 when all is filled in */
+    /* unsigned int pes[size] */
 };
 
 struct intarsia_comm {
@@ -71,7 +79,9 @@ struct intarsia_comm {
     unsigned long long deltas;
     unsigned long long pes; /* unsigned int[size] */
     unsigned long long states;
-    struct intarsia_comm_complaint complaint;
+    unsigned long long complaint;
+    unsigned int complains; /* the first thread that has a complaint sets it, and writes it down */
+    unsigned int complained; /* 1 when that is done */
 };
 
 /* Barrier `index` as its own PE counts it. arrived is epoch, or epoch + 1 between an arrive and its wait. */

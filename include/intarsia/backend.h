@@ -19,7 +19,11 @@ typedef struct its_loaded its_loaded;     /* a module loaded into a backend */
 typedef struct its_function its_function; /* a kernel of a loaded module; lives as long as it */
 typedef uint64_t its_stream;              /* 0 is the default stream */
 
-typedef enum its_memory { ITS_MEMORY_DEVICE, ITS_MEMORY_SYMMETRIC } its_memory;
+typedef enum its_memory {
+    ITS_MEMORY_DEVICE,
+    ITS_MEMORY_SYMMETRIC,
+    ITS_MEMORY_HOST, /* of the host: it and kernels reach it at one address, the host also after a kernel has failed */
+} its_memory;
 typedef enum its_copy_kind { ITS_COPY_TO_DEVICE, ITS_COPY_FROM_DEVICE, ITS_COPY_DEVICE } its_copy_kind;
 
 typedef struct its_launch {

@@ -54,8 +54,8 @@ ITS_API its_status its_cuda_adopt(its_backend *backend, void *module, bool *hold
 /* The owner of an adopted module is about to unload it; nothing happens if it was not adopted. */
 ITS_API void its_cuda_forget(its_backend *backend, void *module);
 
-/* ITS_ERR_FAULT, with the report, if a kernel has waited for longer than the limit; else ITS_OK. Never waits itself:
- * for programs that meet the error in another library's call. */
+/* ITS_ERR_FAULT, with the report, if a kernel has waited for longer than the limit or has complained about a barrier;
+ * else ITS_OK. Never waits itself: for programs that meet the error in another library's call. */
 ITS_API its_status its_cuda_check_waits(its_backend *backend);
 
 /* Closing will not wait for other PEs any more: something has failed here. */

@@ -16,9 +16,10 @@
 struct its_comm {
     its_backend *backend;
     its_comm_info info;
-    uint64_t block;    /* symmetric */
-    size_t block_size; /* bytes */
-    uint64_t *deltas;  /* by rank */
+    uint64_t block;     /* symmetric */
+    size_t block_size;  /* bytes */
+    uint64_t complaint; /* of the host */
+    uint64_t *deltas;   /* by rank */
     uint32_t *pes;
 };
 
@@ -42,6 +43,9 @@ static size_t states_at(const its_comm_info *info) {
 }
 static size_t header_size(const its_comm_info *info) {
     return states_at(info) + (size_t)info->n_barriers * sizeof(struct intarsia_barrier_state);
+}
+static size_t complaint_size(const its_comm_info *info) {
+    return sizeof(struct intarsia_comm_complaint) + info->size * sizeof(uint32_t);
 }
 
 /* -- options ------------------------------------------------------------------------------------------------------- */
@@ -130,6 +134,22 @@ static its_status find_peers(its_comm *comm) {
     return ITS_OK;
 }
 
+/* Stays as long as the header, whose kernels may complain. */
+static its_status make_complaint(its_comm *comm, uint32_t pe) {
+    const its_comm_info *info = &comm->info;
+    its_backend *backend = comm->backend;
+    its_status status = backend->ops->alloc(backend, ITS_MEMORY_HOST, complaint_size(info), 0, &comm->complaint);
+    if (status != ITS_OK) return status;
+    struct intarsia_comm_complaint *complaint = (struct intarsia_comm_complaint *)(uintptr_t)comm->complaint;
+    *complaint = (struct intarsia_comm_complaint){.pe = pe,
+                                                  .size = info->size,
+                                                  .n_barriers = info->n_barriers,
+                                                  .n_signals = info->n_signals,
+                                                  .magic = INTARSIA_COMM_COMPLAINT};
+    memcpy(complaint + 1, comm->pes, info->size * sizeof *comm->pes);
+    return ITS_OK;
+}
+
 static void write_header(const its_comm *comm, uint32_t pe, uint32_t n_pes, char *out) {
     const its_comm_info *info = &comm->info;
     uint64_t at = info->device;
@@ -149,6 +169,7 @@ static void write_header(const its_comm *comm, uint32_t pe, uint32_t n_pes, char
         .deltas = at + sizeof header,
         .pes = at + sizeof header + (uint64_t)info->size * WORD,
         .states = at + states_at(info),
+        .complaint = comm->complaint,
     };
     memset(out, 0, header_size(info));
     memcpy(out, &header, sizeof header);
@@ -186,6 +207,7 @@ its_status its_comm_new(its_backend *backend, const its_comm_options *options, i
     if (!comm) return its_fail(backend->ctx, ITS_ERR_NOMEM, NULL, "no memory for a communicator");
     status = make_block(comm);
     if (status == ITS_OK) status = find_peers(comm);
+    if (status == ITS_OK) status = make_complaint(comm, pe);
     if (status == ITS_OK) status = publish(comm, pe, n_pes);
     if (status == ITS_OK)
         *out = comm;

@@ -48,6 +48,7 @@ static its_status alloc(its_backend *backend, its_memory kind, size_t size, size
     its_status status = its_gpu_enter(gpu);
     if (status != ITS_OK) return status;
     if (kind == ITS_MEMORY_SYMMETRIC) return its_gpu_symmetric_alloc(gpu, size, align, address);
+    if (kind == ITS_MEMORY_HOST) return its_gpu_host_alloc(gpu, size, address);
     if (align > 256)
         return its_fail(backend->ctx, ITS_ERR_USAGE, NULL, "device memory is aligned to 256 bytes at most");
     int error = gpu->cuda.cuMemAlloc_v2(address, size);
@@ -59,6 +60,7 @@ static its_status free_memory(its_backend *backend, its_memory kind, uint64_t ad
     its_status status = its_gpu_enter(gpu);
     if (status != ITS_OK) return status;
     if (kind == ITS_MEMORY_SYMMETRIC) return its_gpu_symmetric_free(gpu, address);
+    if (kind == ITS_MEMORY_HOST) return its_gpu_host_free(gpu, address);
     int error = gpu->cuda.cuMemFree_v2(address);
     return error ? its_gpu_failed(gpu, error, "free device memory at 0x%llx", (unsigned long long)address) : ITS_OK;
 }
@@ -156,6 +158,7 @@ static void close_backend(its_backend *backend) {
         next = item->next, its_free(backend->ctx, item);
     its_gpu_forget_waits(gpu, NULL);
     if (gpu->wait_record) gpu->cuda.cuMemFreeHost(gpu->wait_record);
+    while (gpu->hosted) its_gpu_host_free(gpu, gpu->hosted->address);
     if (gpu->context) gpu->cuda.cuDevicePrimaryCtxRelease_v2(gpu->device);
     its_library_close(&gpu->cuda_library);
     its_arena_free(&gpu->arena);

@@ -63,7 +63,7 @@ its_status its_gpu_failed(its_gpu *gpu, int error, const char *what, ...) {
     va_start(args, what);
     vsnprintf(text, sizeof text, what, args);
     va_end(args);
-    if (is_fault(error) && its_gpu_waited_too_long(gpu)) return ITS_ERR_FAULT;
+    if (is_fault(error) && (its_gpu_waited_too_long(gpu) || its_gpu_complained(gpu))) return ITS_ERR_FAULT;
     const char *name = NULL;
     gpu->cuda.cuGetErrorName(error, &name);
     if (is_fault(error))

@@ -62,8 +62,9 @@ struct its_gpu {
     uint64_t *wait_record; /* ITS_WAIT_WORDS, or NULL: no module waits with a limit */
     uint64_t wait_record_on_gpu;
     its_gpu_waits *waits; /* of each module that does */
-    uint64_t n_waits;     /* such modules so far */
-    its_arena arena;      /* as long as the backend */
+    struct its_hosted *hosted;
+    uint64_t n_waits; /* such modules so far */
+    its_arena arena;  /* as long as the backend */
 };
 
 typedef struct its_symmetric {
@@ -72,6 +73,13 @@ typedef struct its_symmetric {
     size_t size;
     uint64_t number; /* the same on all PEs */
 } its_symmetric;
+
+/* Memory of the host that kernels reach. */
+typedef struct its_hosted {
+    struct its_hosted *next;
+    uint64_t address; /* the same for both */
+    size_t size;
+} its_hosted;
 
 /* -- driver.c ------------------------------------------------------------------------------------------------------ */
 
@@ -105,6 +113,13 @@ its_status its_gpu_limit_waits(its_gpu *gpu, void *module);
 void its_gpu_forget_waits(its_gpu *gpu, const void *module); /* NULL: of all modules */
 /* After a trap: whether it was a wait's; then that is reported. */
 bool its_gpu_waited_too_long(its_gpu *gpu);
+
+/* -- hosted.c ------------------------------------------------------------------------------------------------------ */
+
+its_status its_gpu_host_alloc(its_gpu *gpu, size_t size, uint64_t *address);
+its_status its_gpu_host_free(its_gpu *gpu, uint64_t address);
+/* After a trap: whether it was that of a barrier or signal which made no sense; then that is reported. */
+bool its_gpu_complained(its_gpu *gpu);
 
 /* -- modules.c ----------------------------------------------------------------------------------------------------- */
 

@@ -180,5 +180,6 @@ bool its_gpu_waited_too_long(its_gpu *gpu) {
 }
 
 its_status its_cuda_check_waits(its_backend *backend) {
-    return its_gpu_waited_too_long(its_gpu_of(backend)) ? ITS_ERR_FAULT : ITS_OK;
+    its_gpu *gpu = its_gpu_of(backend);
+    return its_gpu_waited_too_long(gpu) || its_gpu_complained(gpu) ? ITS_ERR_FAULT : ITS_OK;
 }

@@ -94,7 +94,8 @@ static its_status sim_alloc(its_backend *backend, its_memory kind, size_t size, 
     its_sim_backend *sim = sim_of(backend);
     if (kind == ITS_MEMORY_SYMMETRIC) return its_sim_symmetric_alloc(sim, "symmetric allocation", size, align, address);
     its_device_lock(sim->device);
-    its_status status = its_pe_alloc(&sim->pe, size, align, ITS_SIM_DEVICE, address);
+    its_sim_kind where = kind == ITS_MEMORY_HOST ? ITS_SIM_HOST : ITS_SIM_DEVICE;
+    its_status status = its_pe_alloc(&sim->pe, size, align, where, address);
     its_device_unlock(sim->device);
     return status;
 }

@@ -59,6 +59,20 @@ def test_example_03_under_torchrun(run, free_port):
     check_example(run([*command, str(EXAMPLE)], timeout=300), 2)
 
 
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        ("index", r"intarsia_barrier_sync: there is no barrier 7, the communicator has 3 \(CTA \([01], 0, 0\) of a "
+                  r"grid of \(2, 1, 1\), PE 0; the team is PE 0\)"),
+        ("order", "intarsia_barrier_wait: a wait at barrier 0 without an arrive before it"),
+    ],
+)  # fmt: skip
+def test_mistakes_that_only_the_kernel_knows(pes, mistake, says):
+    done = pes(1, "beyond.py", mistake, timeout=90)
+    assert done.returncode != 0
+    assert re.search(says, done.stdout + done.stderr)
+
+
 def test_a_pe_that_never_comes(pes):
     """The limit of waits says where in the kernel."""
     done = pes(2, "alone.py", timeout=90)
