@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "intarsia/link.h"
 
@@ -136,14 +138,27 @@ static size_t reset_peak(void) {
     return status_line("VmRSS:");
 }
 
-/* Before anything was freed that malloc could hand out again. */
-static void measure_memory(row *r, text region) {
-    size_t before = reset_peak();
-    r->module = parse_once(r->kernel, NULL);
-    r->peak_parse = status_line("VmHWM:") - before;
-    before = reset_peak();
-    link_once(r->kernel, region);
-    r->peak_link = status_line("VmHWM:") - before;
+/* In a process of its own, whose heap holds nothing yet that was freed. */
+static void measure_memory(row *r, text region, bool link) {
+    int ends[2], status;
+    size_t found[2] = {0};
+    if (pipe(ends)) stop("can't make ", "a pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        size_t before = reset_peak();
+        if (link)
+            link_once(r->kernel, region);
+        else
+            found[0] = parse_once(r->kernel, NULL);
+        found[1] = status_line("VmHWM:") - before;
+        _exit(write(ends[1], found, sizeof found) != sizeof found);
+    }
+    close(ends[1]);
+    bool came = child > 0 && read(ends[0], found, sizeof found) == sizeof found;
+    close(ends[0]);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0 || !came) stop("can't measure ", "memory");
+    *(link ? &r->peak_link : &r->peak_parse) = found[1];
+    if (!link) r->module = found[0];
 }
 
 /* -- the table ----------------------------------------------------------------------------------------------------- */
@@ -174,7 +189,7 @@ int main(int argc, char **argv) {
         for (int phase = 0; phase < PHASES; phase++)
             if (!(rows[i].times[phase] = calloc(runs, sizeof(double)))) stop("out of memory", "");
     }
-    for (size_t i = 0; i < n; i++) measure_memory(&rows[i], region);
+    for (size_t i = 0; i < 2 * n; i++) measure_memory(&rows[i / 2], region, i % 2);
     for (size_t run = 0; run < runs; run++) {
         for (size_t i = 0; i < n; i++) {
             double times[PHASES];
