@@ -252,7 +252,7 @@ static void *failing_resize(void *user, void *block, size_t old_size, size_t new
 }
 
 /* Everything that linking takes, with memory for `n` allocations; false if that was not enough. */
-static bool link_with(size_t n, bool limit, size_t *blocks_left) {
+static bool link_with(size_t n, bool limit, uint32_t leave_out, size_t *blocks_left) {
     failing f = {n, 0};
     its_allocator allocator = {failing_resize, &f};
     its_context *ctx = its_context_new(&allocator);
@@ -268,7 +268,8 @@ static bool link_with(size_t n, bool limit, size_t *blocks_left) {
         const char *deferred[] = {"nvshmem"};
         its_link_region regions[2] = {{UNIT, region, 0, NULL}, {OTHER, other, 0, NULL}};
         its_link_input input = {.main = main, .regions = regions, .n_regions = 2};
-        input.options = (its_link_options){.deferred = deferred, .n_deferred = 1, .limit_waits = limit};
+        input.options =
+            (its_link_options){.deferred = deferred, .n_deferred = 1, .limit_waits = limit, .leave_out = leave_out};
         its_status status = its_link(ctx, &input, &linked);
         assert_true(status == ITS_OK || status == ITS_ERR_NOMEM);
         assert_int_equal(status == ITS_OK, linked != NULL);
@@ -293,9 +294,9 @@ static bool link_with(size_t n, bool limit, size_t *blocks_left) {
     return ok;
 }
 
-static void memory_may_run_out(bool limit) {
+static void memory_may_run_out(bool limit, uint32_t leave_out) {
     size_t blocks, n = 0;
-    while (!link_with(n, limit, &blocks)) {
+    while (!link_with(n, limit, leave_out, &blocks)) {
         assert_int_equal(blocks, 0);
         assert_true(++n < 100000);
     }
@@ -305,8 +306,9 @@ static void memory_may_run_out(bool limit) {
 
 static void memory_may_run_out_anywhere(void **state) {
     (void)state;
-    memory_may_run_out(false);
-    memory_may_run_out(true);
+    memory_may_run_out(false, 0);
+    memory_may_run_out(true, 0);
+    memory_may_run_out(false, ITS_LEAVE_OUT_ALL);
 }
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
