@@ -12,6 +12,7 @@ import triton.language as tl
 from kernels import ARCHS, assemble, build, machine_code
 
 import intarsia
+from intarsia import _link
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +76,12 @@ def test_the_first_program_of_the_document(launch, tmp_path):
 def one(comm, x, KIND: tl.constexpr, GROUP: tl.constexpr, ORDER: tl.constexpr):
     tl.store(x, 1)
     intarsia.distributed_barrier(comm, group_kind=GROUP, order=ORDER, barrier_kind=KIND)
+
+
+def barrier_line() -> int:
+    """Of the barrier of the kernel `one`."""
+    lines = HERE.read_text().splitlines()
+    return next(i for i, text in enumerate(lines, 1) if "distributed_barrier(comm, group_kind=GROUP" in text)
 
 
 @pytest.fixture
@@ -144,6 +151,15 @@ def test_the_index_is_the_program_of_any_grid(simulator):
     comm.free()
 
 
+def test_a_limited_wait_is_told_at_the_line_of_the_kernel(comm):
+    ptx = ptx_of(comm, "sync", "block", "acq_rel")
+    with _link.link("one.ptx", ptx.encode(), _link.no_units, limit_waits=True) as linked:
+        (table,) = re.findall(r"intarsia_waits\[\d+\] = \{([^}]*)\}", linked.ptx)
+    lines = bytes(int(number, 0) for number in table.split(",")).decode().rstrip("\0").splitlines()
+    line = barrier_line()
+    assert lines and all(re.match(rf"one\t\S*/test_barriers\.py:{line}\t", text) for text in lines), lines
+
+
 def test_kernels_depend_on_the_code_of_the_barriers(comm, monkeypatch):
     """Triton's cache must not give a kernel with the barriers of an older version."""
     from intarsia import _barriers
@@ -188,9 +204,7 @@ def refused(kernel, comm, *args) -> str:
 )  # fmt: skip
 def test_names_are_checked_when_the_kernel_is_compiled(comm, kind, group, order, message, hint):
     text = refused(one, comm, intarsia.zeros(1), kind, group, order)
-    lines = HERE.read_text().splitlines()
-    line = next(i for i, t in enumerate(lines, 1) if "distributed_barrier(comm, group_kind=GROUP" in t)
-    assert text.startswith(f"{HERE}:{line}:5: error: {message}")
+    assert text.startswith(f"{HERE}:{barrier_line()}:5: error: {message}")
     assert f"hint: {hint}" in text
 
 
