@@ -75,5 +75,8 @@ extern "C" __global__ void bad_signal_op(void *comm) { intarsia_signal(comm, INT
 extern "C" __global__ void bad_wait_slot(void *comm) {
     intarsia_signal_wait(comm, INTARSIA_BLOCK, 3, 1, INTARSIA_CMP_GE);
 }
+extern "C" __global__ void lone_signal_wait(void *comm) {
+    intarsia_signal_wait(comm, INTARSIA_BLOCK, 2, 5, INTARSIA_CMP_GE);
+}
 extern "C" __global__ void bad_compare(void *comm) { intarsia_signal_wait(comm, INTARSIA_BLOCK, 0, 1, 6); }
 extern "C" __global__ void bad_pointer_peer(void *comm, u64 *cell) { *(u64 *)intarsia_peer_ptr(comm, cell, -1) = 1; }

@@ -415,6 +415,20 @@ static void test_never_arrives(void **state) {
     run_world(3, stay_away, NULL);
 }
 
+static void wait_for_nobody(session *s, const void *user) {
+    (void)user;
+    its_comm *comm = new_comm(s, 1, 3, NULL, 0);
+    const void *params[] = {&its_comm_query(comm)->device};
+    launch(s, "lone_signal_wait", 1, 32, params, 1);
+    expect(s->backend->ops->wait(s->backend) == ITS_ERR_FAULT);
+    expect(is_told(s->ctx, "deadlock: ") && is_told(s->ctx, "0 in signal 2"));
+}
+
+static void test_signal_never_comes(void **state) {
+    (void)state;
+    run_world(1, wait_for_nobody, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_split_rounds),  cmocka_unit_test(test_syncs),
@@ -422,7 +436,7 @@ int main(void) {
         cmocka_unit_test(test_teams),         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_nonsense),      cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_freed),         cmocka_unit_test(test_not_member),
-        cmocka_unit_test(test_never_arrives),
+        cmocka_unit_test(test_never_arrives), cmocka_unit_test(test_signal_never_comes),
     };
     return cmocka_run_group_tests(tests, compile, forget);
 }
