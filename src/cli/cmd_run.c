@@ -175,10 +175,10 @@ static int conclude(cli_app *app, const run_args *args, uint32_t n_pes, const cl
     return exit_code(o->wait_status);
 }
 
-static bool is_time(const char *text) {
+static bool is_time(const char *word) {
     char *end;
-    double seconds = strtod(text, &end);
-    return end != text && *end == 0 && seconds >= 1e-6 && seconds <= 1e9;
+    double seconds = strtod(word, &end);
+    return end != word && *end == 0 && seconds >= 1e-6 && seconds <= 1e9;
 }
 
 static int check_args(cli_app *app, const run_args *args, const cli_list *operands, its_sim_options *sim) {
