@@ -63,11 +63,11 @@ ITS_API its_status its_assemble(its_context *ctx, const its_module *module, cons
 ITS_API void its_asm_free(its_asm_result *result);
 
 /*
- * What the numbers came to, and every advice, as text for people or as JSON; free with its_free. NULL if memory ran
- * out. With `before` (may be NULL), what the module came to without something, each number has the one before behind
- * it.
+ * What the numbers came to, and every advice, as text for people; free with its_free. NULL if memory ran out. With
+ * `before` (may be NULL), what the module came to without something, each number has the one before behind it.
  */
 ITS_API char *its_asm_text(its_context *ctx, const its_asm_result *before, const its_asm_result *result);
+/* The same as JSON; free with its_free. NULL if memory ran out. */
 ITS_API char *its_asm_json(its_context *ctx, const its_asm_result *before, const its_asm_result *result);
 
 /* Whether `result` has an advice of this code about this function. */

@@ -51,6 +51,7 @@ ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its
 /*
  * Tells how many threads of this process may call the backend or use its memory, those in its waiting calls included.
  * Only when all of them wait can a deadlock be called one. 0, which it is in the beginning: all threads of the process.
+ * ITS_ERR_USAGE if the backend is not the simulator.
  */
 ITS_API its_status its_sim_host_threads(its_backend *backend, uint32_t threads);
 
