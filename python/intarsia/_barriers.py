@@ -189,9 +189,9 @@ def _guarded(text: str, threads: int) -> str:
 
 
 def _address(comm: Any) -> Any:
-    if isinstance(comm, tl.tensor) and not comm.type.is_block():
-        if comm.dtype.is_ptr() or comm.dtype in (tl.int64, tl.uint64):
-            return comm
+    scalar = isinstance(comm, tl.tensor) and not comm.type.is_block()
+    if scalar and (comm.dtype.is_ptr() or comm.dtype in (tl.int64, tl.uint64)):
+        return comm
     hint = "pass an intarsia.Comm to the kernel as an argument, and that argument here"
     raise _Refused(f"the communicator is {language._kind(comm)}, and must be a pointer", hint)
 
