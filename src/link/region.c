@@ -244,13 +244,22 @@ static its_operand immediate(uint64_t bits) {
     return (its_operand){.kind = ITS_OPND_INT, .bits = bits};
 }
 
-/* A value that st.param can take: predicates, special registers and addresses go through a register. */
-static its_operand as_value(region_call *call, uint32_t index, const its_operand *arg, uint64_t size) {
-    bool pred = is_pred(arg);
-    if (!pred && arg->kind != ITS_OPND_SREG && arg->kind != ITS_OPND_SYM) return *arg;
+static bool is_real(const its_operand *operand) {
+    return operand->kind == ITS_OPND_F32 || operand->kind == ITS_OPND_F64;
+}
+
+/*
+ * A value that st.param can take, or a parameter in a register: predicates, special registers and addresses go through
+ * a register, and so does a float where the parameter is one of bits.
+ */
+static its_operand as_value(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
+    uint64_t size = its_link_param_size(formal);
+    bool pred = is_pred(arg), real = is_real(arg) && formal->kind == ITS_SYM_REG;
+    if (!pred && !real && arg->kind != ITS_OPND_SREG && arg->kind != ITS_OPND_SYM) return *arg;
     its_symbol *temp = new_reg(call, size, index);
+    its_type type = real ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : (its_type)temp->type;
     char name[16];
-    snprintf(name, sizeof name, "%s%s", pred ? "selp" : "mov", its_type_text((its_type)temp->type));
+    snprintf(name, sizeof name, "%s%s", pred ? "selp" : "mov", its_type_text(type));
     its_insn *insn = new_insn(call, name, pred ? 4 : 2);
     insn->ops[0] = of_symbol(ITS_OPND_REG, temp, arg->pos);
     insn->ops[1] = *arg;
@@ -267,14 +276,13 @@ static its_operand as_value(region_call *call, uint32_t index, const its_operand
 
 static void pass_arg(region_call *call, uint32_t index, const its_operand *arg, its_symbol *formal) {
     uint64_t size = its_link_param_size(formal);
-    its_operand value = as_value(call, index, arg, size);
+    its_operand value = as_value(call, index, arg, formal);
     if (formal->kind == ITS_SYM_REG) {
         call->args[index] = value;
         return;
     }
     its_symbol *param = new_param(call, formal, "$arg", index);
-    bool real = arg->kind == ITS_OPND_F32 || arg->kind == ITS_OPND_F64;
-    its_type type = real ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : bits_type(size);
+    its_type type = is_real(arg) ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : bits_type(size);
     char name[32];
     snprintf(name, sizeof name, "st.param%s", its_type_text(type));
     its_insn *store = new_insn(call, name, 2);
