@@ -80,7 +80,9 @@ def _check_in_device_memory(value: Any, address: int, name: str) -> None:
         ) from None
 
 
-def _flatten(kind: Any, value: Any, name: str, out: list[tuple[str, Any, str]], tensors: Iterator[dict[str, Any]]) -> None:
+def _flatten(
+    kind: Any, value: Any, name: str, out: list[tuple[str, Any, str]], tensors: Iterator[dict[str, Any]]
+) -> None:
     """
     Lays out tuples and tensor descriptors as the kernel's parameters have them. For the latter `tensors` has what
     Triton found out of each; it is empty if the kernel was compiled for a target without TMA.
