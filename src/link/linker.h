@@ -39,6 +39,8 @@
 #define ITS_INLINE_GROWTH 1000000
 /* A parameter of more bytes is not copied: its calls stay. */
 #define ITS_INLINE_PARAM 4096
+/* What the dynamic window is aligned to if a region puts static shared memory in front of it. */
+#define ITS_WINDOW_ALIGN 1024
 /* Braces nested deeper are left out of expanded functions, whose names are unique anyway; ptxas takes some 1600. */
 #define ITS_INLINE_BRACES 32
 /* A parameter written and read in more pieces lives in memory. */

@@ -408,6 +408,25 @@ its_symbol *its_link_region_target(its_linker *linker, const its_insn *insn, con
     return NULL;
 }
 
+/* -- the window ---------------------------------------------------------------------------------------------------- */
+
+static bool holds_shared(const its_symbol *symbol) {
+    if (symbol->kind == ITS_SYM_VAR) return symbol->space == ITS_SPACE_SHARED && symbol->size;
+    for (const its_node *node = symbol->func ? symbol->func->first : NULL; node; node = node->next)
+        if (node->kind == ITS_NODE_VAR && ((const its_var *)node)->symbol->space == ITS_SPACE_SHARED) return true;
+    return false;
+}
+
+/*
+ * Static shared memory lies in front of the dynamic window. A kernel that had none finds its window at the start of
+ * shared memory and relies on it, whatever alignment it asks for: wgmma and TMA need 1024 bytes.
+ */
+static void keep_window_in_place(its_linker *linker) {
+    for (size_t i = 0; linker->window && i < linker->reached.count; i++)
+        if (holds_shared(linker->reached.items[i]) && linker->window_align < ITS_WINDOW_ALIGN)
+            linker->window_align = ITS_WINDOW_ALIGN;
+}
+
 /* -- the pass ------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -422,6 +441,7 @@ bool its_link_resolve(its_linker *linker) {
     if (!check_aliases(&resolver)) return false;
     walk_directives(&resolver);
     walk_all(&resolver);
+    keep_window_in_place(linker);
     check_missing(&resolver);
     return resolver.ok;
 }
