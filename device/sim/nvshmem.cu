@@ -222,11 +222,12 @@ template <Group G> __device__ __noinline__ void get(void *dest, const void *sour
     group_sync<G>();
 }
 
+/* A signal by itself orders nothing: what was put before is there first only behind a fence. */
 __device__ __forceinline__ void set_signal(u64 *at, u64 signal, int op, u32 call) {
     if (op == NVSHMEM_SIGNAL_SET)
-        store_release(at, signal);
+        store(at, signal);
     else if (op == NVSHMEM_SIGNAL_ADD)
-        asm volatile("red.release.sys.add.u64 [%0], %1;" ::"l"(at), "l"(signal) : "memory");
+        asm volatile("red.relaxed.sys.add.u64 [%0], %1;" ::"l"(at), "l"(signal) : "memory");
     else
         complain(INTARSIA_SIM_BAD_SIGNAL, call, op, at);
 }

@@ -20,6 +20,7 @@ typedef struct its_sim_options {
                          INTARSIA_HEAP_SIZE, else NVSHMEM_SYMMETRIC_SIZE (512M, 2G), else 1 GiB */
     uint32_t multiprocessors;              /* 0: 4 */
     uint32_t compute_major, compute_minor; /* 0: 8.0 */
+    bool find_races;                       /* also on if INTARSIA_SIM_CHECK=races is in the environment */
 } its_sim_options;
 
 /*

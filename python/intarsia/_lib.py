@@ -172,6 +172,7 @@ class SimOptions(ctypes.Structure):
         ("multiprocessors", c_uint32),
         ("compute_major", c_uint32),
         ("compute_minor", c_uint32),
+        ("find_races", c_bool),
     ]
 
 

@@ -18,7 +18,7 @@ typedef struct run_args {
     bool sim, no_prefix;
     cli_number n_pes, timeout, grace, heap_size;
     const char *wait_limit;
-    const char *arch;
+    const char *arch, *check;
 } run_args;
 
 static const cli_option options[] = {
@@ -26,6 +26,8 @@ static const cli_option options[] = {
      "on the simulator, which needs no GPU; without it on GPUs,\nwhich PEs share if there are fewer of them"},
     {'n', "pes", "N", CLI_COUNT, offsetof(run_args, n_pes), "how many PEs, 1 to 64 (default 1)"},
     {0, "arch", "SM", CLI_TEXT, offsetof(run_args, arch), "the GPU that is simulated: sm_80 (default), sm_90a ..."},
+    {0, "check", "races", CLI_TEXT, offsetof(run_args, check),
+     "also look for races: accesses to the same memory that\nnothing orders (slower, see docs/simulator.md)"},
     {0, "heap-size", "BYTES", CLI_SIZE, offsetof(run_args, heap_size),
      "symmetric heap of each PE, e.g. 512M (default 1G; only what is used takes memory)"},
     {0, "timeout", "SECONDS", CLI_COUNT, offsetof(run_args, timeout),
@@ -195,6 +197,11 @@ static int check_args(cli_app *app, const run_args *args, const cli_list *operan
         return cli_usage(app, NULL, "--wait-limit takes seconds, as 5 or 0.5, not '%s'", args->wait_limit);
     if (args->arch && !parse_arch(args->arch, sim))
         return cli_usage(app, NULL, "--arch takes an architecture such as sm_80 or sm_90a, not '%s'", args->arch);
+    if (args->check && strcmp(args->check, "races") != 0)
+        return cli_usage(app, NULL, "--check takes 'races', not '%s'", args->check);
+    if (!args->sim && args->check)
+        return cli_usage(app, "add --sim to run on the simulator", "--check is for simulated GPUs");
+    sim->find_races = args->check != NULL;
     if (!args->sim && args->arch)
         return cli_usage(app, "add --sim to run on the simulator", "--arch is for simulated GPUs");
     return CLI_OK;

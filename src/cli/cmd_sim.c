@@ -10,7 +10,7 @@
 
 typedef struct sim_args {
     cli_link_args link;
-    const char *entry;
+    const char *entry, *check;
     cli_dim3 grid, block;
     cli_number shared, heap_size;
     cli_list arguments, regions;
@@ -27,6 +27,8 @@ static const cli_option options[] = {
     {0, "symmetric", NULL, CLI_FLAG, offsetof(sim_args, symmetric),
      "put the memory of arguments on the symmetric heap"},
     {0, "heap-size", "BYTES", CLI_SIZE, offsetof(sim_args, heap_size), "symmetric heap (default 1G)"},
+    {0, "check", "races", CLI_TEXT, offsetof(sim_args, check),
+     "also look for races; under 'intarsia run' it is given there"},
     CLI_LINK_OPTIONS,
     CLI_COMPILE_OPTIONS,
 };
@@ -198,7 +200,7 @@ static int run_kernel(sim *s, its_module *module, const char *entry) {
 /* The PE that `intarsia run` has made this process, or one alone. */
 static its_status open_backend(cli_app *app, const sim_args *args, its_backend **backend) {
     if (getenv("INTARSIA_SIM_FD")) return its_sim_open_env(app->ctx, backend);
-    its_sim_options world = {.n_pes = 1, .heap_size = args->heap_size.value};
+    its_sim_options world = {.n_pes = 1, .heap_size = args->heap_size.value, .find_races = args->check != NULL};
     return its_sim_open(app->ctx, -1, 0, &world, backend);
 }
 
@@ -221,6 +223,8 @@ static int run(cli_app *app, const void *user, const cli_list *operands) {
     const sim_args *args = user;
     const char *path = cli_only_operand(app, &cli_sim, operands, "PTX file");
     if (!path) return CLI_USAGE;
+    if (args->check && strcmp(args->check, "races") != 0)
+        return cli_usage(app, NULL, "--check takes 'races', not '%s'", args->check);
     if (args->shared.value > UINT32_MAX) return cli_usage(app, NULL, "--shared takes less than 4G");
     cli_linking linking;
     its_status status =

@@ -1,5 +1,7 @@
 /* cp.async and its groups, bulk copies and mbarriers: see async.h. */
 #include "sim/async.h"
+
+#include "sim/race_exec.h"
 #include "sim/wgmma.h"
 
 /* -- growing ------------------------------------------------------------------------------------------------------- */
@@ -80,8 +82,12 @@ its_sim_verdict its_sim_act_COPY_FROM(its_sim_exec *x, const its_sim_op *op, uin
         access.address[lane] -= copies->given[lane] - 1;
         if (!its_sim_access_check(x, op, 1u << lane, 1, false, &access)) return ITS_SIM_STOP;
     }
-    for (uint32_t left = whole | part; left; left &= left - 1)
-        copies->from[__builtin_ctz(left)] = access.pointer[__builtin_ctz(left)];
+    for (uint32_t left = whole | part; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left), given = copies->given[lane];
+        copies->from[lane] = access.pointer[lane];
+        if (x->warp->race && !its_sim_race_bytes(x, op, lane, access.pointer[lane], given, given, false, false))
+            return ITS_SIM_STOP;
+    }
     return ITS_SIM_NEXT;
 }
 
@@ -91,6 +97,7 @@ its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint3
     if (!copies) return its_sim_async_no_memory(x, op, mask);
     its_sim_access_addresses(x, op, &access);
     if (!its_sim_access_check(x, op, mask, op->size, true, &access)) return ITS_SIM_STOP;
+    if (x->warp->race && !its_sim_race_before(x, op, mask, access.pointer, op->size, true, false)) return ITS_SIM_STOP;
     its_sim_copy *items =
         its_sim_async_grow(x->grid->ctx, copies->items, copies->count, &copies->capacity, sizeof(*items));
     if (!items) return its_sim_async_no_memory(x, op, mask);
@@ -98,6 +105,7 @@ its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint3
     its_sim_copy *copy = &items[copies->count++];
     copy->mask = mask;
     copy->size = op->size;
+    copy->op = op;
     memcpy(copy->to, access.pointer, sizeof(copy->to));
     memcpy(copy->from, copies->from, sizeof(copy->from));
     memcpy(copy->given, copies->given, sizeof(copy->given));
@@ -106,36 +114,43 @@ its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint3
     return ITS_SIM_NEXT;
 }
 
-static void finish_copy(its_sim_copy *copy, const its_sim_copies *copies, uint32_t mask, int64_t left) {
+/* False: a race was found. */
+static bool finish_copy(its_sim_exec *x, its_sim_copy *copy, uint32_t mask, int64_t left) {
+    const its_sim_copies *copies = x->warp->copies;
+    uint32_t done = 0;
     for (uint32_t lanes = copy->mask & mask; lanes; lanes &= lanes - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(lanes);
         if (left >= 0 && (int64_t)copy->group[lane] + left >= (int64_t)copies->committed[lane]) continue;
         uint32_t given = copy->given[lane];
         if (given) memcpy(copy->to[lane], copy->from[lane], given);
         if (given < copy->size) memset(copy->to[lane] + given, 0, copy->size - given);
-        copy->mask &= ~(1u << lane);
+        done |= 1u << lane;
     }
+    copy->mask &= ~done;
+    /* It is now that the copy is made: whoever has read since it was begun has read too early. */
+    return !done || !x->warp->race || its_sim_race_before(x, copy->op, done, copy->to, copy->size, true, false);
 }
 
 /* Does the copies of the lanes of `mask` but for the last `left` groups that each has closed; all if it is negative. */
-static void finish_copies(its_sim_copies *copies, uint32_t mask, int64_t left) {
+static bool finish_copies(its_sim_exec *x, uint32_t mask, int64_t left) {
+    its_sim_copies *copies = x->warp->copies;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < copies->count; i++) {
-        finish_copy(&copies->items[i], copies, mask, left);
+        if (!finish_copy(x, &copies->items[i], mask, left)) return false;
         if (!copies->items[i].mask) continue;
         if (kept != i) copies->items[kept] = copies->items[i];
         kept++;
     }
     copies->count = kept;
+    return true;
 }
 
 its_sim_verdict its_sim_act_COPY_GROUP(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_copies *copies = its_sim_copies_of(x);
     if (!copies) return its_sim_async_no_memory(x, op, mask);
     x->frag->wrote = true;
-    if (op->mode == ITS_COPY_WAIT)
-        finish_copies(copies, mask, op->imm);
-    else
+    if (op->mode == ITS_COPY_WAIT && !finish_copies(x, mask, op->imm)) return ITS_SIM_STOP;
+    if (op->mode != ITS_COPY_WAIT)
         for (uint32_t left = mask; left; left &= left - 1) copies->committed[__builtin_ctz(left)]++;
     return ITS_SIM_NEXT;
 }
@@ -268,7 +283,7 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_ARRIVE_COPIES:
     case ITS_MBARRIER_WAIT_COPIES:
-        if (x->warp->copies) finish_copies(x->warp->copies, 1u << lane, -1);
+        if (x->warp->copies && !finish_copies(x, 1u << lane, -1)) return ITS_SIM_STOP;
         return op->mode == ITS_MBARRIER_ARRIVE_COPIES ? arrive(x, op, lane, barrier, 1) : ITS_SIM_NEXT;
     case ITS_MBARRIER_TEST:
         if (!finish_bulks(x, op, lane, all, barrier) || !finish_boxes(x, op, lane, all, barrier)) return ITS_SIM_STOP;
@@ -324,7 +339,10 @@ its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint
             its_sim_cta *owner;
             its_sim_mbarrier *barrier = barrier_at(x, op, lane, access.pointer[lane], &owner);
             if (!barrier) return ITS_SIM_STOP;
+            if (x->warp->race) its_sim_race_handover(x, access.pointer[lane], !tests);
             verdict = operate(x, op, lane, owner->mbarriers, barrier);
+            if (x->warp->race && tests && (its_sim_pred(x->regs, op->dst) >> lane & 1))
+                its_sim_race_handover(x, access.pointer[lane], false);
         }
         if (verdict != ITS_SIM_NEXT) return verdict;
     }
@@ -362,6 +380,9 @@ its_sim_verdict its_sim_act_BULK_FROM(its_sim_exec *x, const its_sim_op *op, uin
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         copies->from[lane] = access.pointer[lane];
         copies->given[lane] = size[lane];
+        if (x->warp->race &&
+            !its_sim_race_bytes(x, op, lane, access.pointer[lane], size[lane], size[lane], false, false))
+            return ITS_SIM_STOP;
     }
     return ITS_SIM_NEXT;
 }
@@ -374,8 +395,13 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
     if (!check_range(x, op, mask, copies->given, true, &access)) return ITS_SIM_STOP;
     x->frag->wrote = true;
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        uint32_t lane = (uint32_t)__builtin_ctz(left), size = copies->given[lane];
+        if (x->warp->race && !its_sim_race_bytes(x, op, lane, access.pointer[lane], size, size, true, false))
+            return ITS_SIM_STOP;
         if (op->mode == ITS_BULK_ON_MBARRIER) {
+            if (x->warp->race) /* whoever sees it complete has seen the copy */
+                its_sim_race_handover(
+                    x, copies->owner[lane]->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN), true);
             its_sim_mbarriers *all = its_sim_mbarriers_of(x, copies->owner[lane]);
             if (!all) return its_sim_async_no_memory(x, op, mask);
             its_sim_bulk *bulks =

@@ -17,6 +17,7 @@
 /* cp.async of one warp, waiting: lane i copies to[i] <- from[i]. */
 typedef struct its_sim_copy {
     uint32_t mask; /* lanes that have not done it yet */
+    const its_sim_op *op;
     uint32_t size; /* bytes written, from[] being read for `given` of them */
     char *to[ITS_LANES], *from[ITS_LANES];
     uint32_t given[ITS_LANES];

@@ -6,7 +6,7 @@
 
 #include "sim/alu_float.h"
 #include "sim/alu_int.h"
-#include "sim/exec.h"
+#include "sim/race_exec.h"
 
 typedef unsigned __int128 wide;
 
@@ -178,6 +178,11 @@ its_sim_verdict its_sim_act_ATOM(its_sim_exec *x, const its_sim_op *op, uint32_t
     its_sim_access_addresses(x, op, &access);
     if (!its_sim_access_check(x, op, mask, (uint32_t)op->size * op->vec, true, &access)) return ITS_SIM_STOP;
     if (x->frag->spin.looks) its_sim_spin_note(x, op, mask);
+    if (x->warp->race) {
+        if (!its_sim_race_before(x, op, mask, access.pointer, (uint32_t)op->size * op->vec, true, true))
+            return ITS_SIM_STOP;
+        its_sim_race_release(x, op, mask, access.pointer);
+    }
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         char *pointer = access.pointer[lane];
@@ -186,7 +191,9 @@ its_sim_verdict its_sim_act_ATOM(its_sim_exec *x, const its_sim_op *op, uint32_t
         else
             atom_lane(x, op, lane, pointer, (uint64_t)(uintptr_t)pointer == access.address[lane]);
     }
-    return ITS_SIM_NEXT;
+    if (!x->warp->race) return ITS_SIM_NEXT;
+    its_sim_race_acquire(x, op, mask, access.pointer);
+    return its_sim_race_after(x, op);
 }
 
 void its_sim_reduce(its_sim_exec *x, its_sim_atomic mode, its_type type, char *pointer, const char *value) {

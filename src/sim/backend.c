@@ -66,7 +66,7 @@ its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_
     its_status reserved = its_pe_reserve(&sim->pe, size, align, address);
     its_device_unlock(sim->device);
     its_asked asked = its_sim_asked(sim, ITS_ASKED_ALLOC, size, align);
-    its_status status = its_sim_settle(sim, its_world_collective(ctx, sim->pe.world, call, asked));
+    its_status status = its_sim_meet(sim, call, asked);
     if (status == ITS_OK) return reserved == ITS_OK ? ITS_OK : its_pe_no_room(&sim->pe, call, size);
     if (reserved == ITS_OK) {
         its_device_lock(sim->device);
@@ -82,7 +82,7 @@ its_status its_sim_symmetric_free(its_sim_backend *sim, const char *call, uint64
     if (status != ITS_OK) return status;
     /* Nobody frees before everybody has come: until then its memory may still be written to. */
     its_asked asked = its_sim_asked(sim, ITS_ASKED_FREE, offset, 0);
-    status = its_sim_settle(sim, its_world_collective(sim->base.ctx, sim->pe.world, call, asked));
+    status = its_sim_meet(sim, call, asked);
     if (status != ITS_OK) return status;
     its_device_lock(sim->device);
     its_pe_cancel(&sim->pe, address);
@@ -398,6 +398,7 @@ static its_status open_pe(its_context *ctx, int fd, uint32_t number, its_backend
         .give = give_block,
         .print = print_text,
         .user = &sim->pe,
+        .race = sim->pe.race,
     };
     give_teams(sim);
     status = its_device_new(ctx, &sim->pe, &sim->device);

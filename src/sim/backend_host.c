@@ -212,7 +212,7 @@ its_status its_sim_team_new(its_sim_backend *sim, its_team members, int32_t *tea
     int32_t number = sim->next_team < ITS_WORLD_MAX_TEAMS ? (int32_t)sim->next_team : -1;
     if (number >= 0) memset(&its_world_library(world, world->pe)->teams[number], 0, sizeof(its_team_area));
     its_asked asked = its_sim_asked(sim, ITS_ASKED_TEAM, members.start | (uint64_t)members.stride << 32, members.size);
-    its_status status = its_sim_settle(sim, its_world_collective(ctx, world, "nvshmem_team_split_strided", asked));
+    its_status status = its_sim_meet(sim, "nvshmem_team_split_strided", asked);
     if (status != ITS_OK) return status;
     if (number < 0)
         return its_fail(ctx, ITS_ERR_NOMEM, "make teams once and keep them",
@@ -244,7 +244,10 @@ its_status its_sim_barrier(its_sim_backend *sim, int32_t team, bool quiet) {
     if (!members) return no_team(sim, team);
     its_status status = quiet ? its_device_wait(sim->device) : its_device_check(sim->device);
     if (status != ITS_OK) return status;
-    return its_sim_settle(sim, its_world_barrier(sim->base.ctx, sim->pe.world, (uint32_t)team, *members));
+    its_device_host_arrives(sim->device, *members, (uint32_t)team);
+    status = its_sim_settle(sim, its_world_barrier(sim->base.ctx, sim->pe.world, (uint32_t)team, *members));
+    if (status == ITS_OK) its_device_host_leaves(sim->device, *members, (uint32_t)team);
+    return status;
 }
 
 its_status its_sim_barrier_on_stream(its_sim_backend *sim, int32_t team, its_stream stream) {

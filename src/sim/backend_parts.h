@@ -32,4 +32,12 @@ static inline its_status its_sim_settle(its_sim_backend *sim, its_status status)
     return status == ITS_ERR_FAULT && its_world_faulted_here(sim->pe.world) ? its_device_check(sim->device) : status;
 }
 
+/* A collective call. */
+static inline its_status its_sim_meet(its_sim_backend *sim, const char *call, its_asked asked) {
+    its_device_host_collective(sim->device, false);
+    its_status status = its_sim_settle(sim, its_world_collective(sim->base.ctx, sim->pe.world, call, asked));
+    if (status == ITS_OK) its_device_host_collective(sim->device, true);
+    return status;
+}
+
 #endif

@@ -8,8 +8,8 @@
  * That of a cluster is one more barrier of each of its CTAs, complete when all of them are. Arriving and waiting are
  * two instructions there: a lane that has arrived waits until all have, or passes if that has happened meanwhile.
  */
-#include "sim/exec.h"
 #include "sim/modes.h"
+#include "sim/race_exec.h"
 
 /* The lanes that use the same barrier with the same count as the first of them. */
 static uint32_t same_barrier(const its_sim_exec *x, const its_sim_op *op, uint32_t mask, uint32_t *id,
@@ -62,15 +62,19 @@ static void release(its_sim_cta *cta, uint32_t id) {
     if (id == ITS_SIM_CLUSTER_BARRIER) pass(cta);
     for (uint32_t w = 0; w < cta->grid->n_warps; w++) {
         its_sim_warp *warp = &cta->warps[w];
+        bool waited = id == ITS_SIM_CLUSTER_BARRIER; /* or will */
         for (uint32_t i = 0; i < warp->n_frags; i++) {
             its_sim_frag *frag = &warp->frags[i];
             if (frag->state != ITS_SIM_AT_BARRIER || frag->barrier != id) continue;
+            waited = true;
             give_result(barrier, warp, frag);
             frag->pc++;
             frag->state = ITS_SIM_READY;
         }
         its_sim_frag_join(warp);
+        if (waited) its_sim_race_pass(warp, id);
     }
+    its_sim_race_passed(cta, id);
     *barrier = (its_sim_barrier){.in_use = false};
 }
 
@@ -111,6 +115,7 @@ static void arrive(its_sim_exec *x, const its_sim_op *op, uint32_t group, uint32
     if (!barrier->in_use) *barrier = (its_sim_barrier){.in_use = true, .all = ITS_FULL, .first = op};
     if (count) barrier->expected = count;
     barrier->watch = x->grid->watch;
+    its_sim_race_arrive(x, id);
     barrier->waiting[x->warp->index] |= group;
     if (op->mode < ITS_BARRIER_POPC) return;
     x->frag->wrote = true; /* its result depends on others */

@@ -1,6 +1,7 @@
 /* Loads, stores, atomics, fences and hints. */
 #include "sim/decode.h"
 #include "sim/modes.h"
+#include "sim/race.h"
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
@@ -42,8 +43,18 @@ static void take_space(its_sim_decoder *d, its_sim_op *op, const its_operand *ad
     if (op->space == ITS_SPACE_TEX) its_sim_refuse_form(d);
 }
 
-static void take_order(its_sim_decoder *d, its_sim_op *op) {
+/* Without one it is that of the whole system, as for .volatile; `usual` if the instruction has another. */
+static void take_scope(its_sim_decoder *d, its_sim_op *op, its_race_scope usual) {
     its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
+    op->scope = (uint8_t)usual;
+    if (its_sim_has(d, ITS_MOD_CTA)) op->scope = ITS_RACE_CTA;
+    if (its_sim_has(d, ITS_MOD_CLUSTER) || its_sim_has(d, ITS_MOD_GPU) || its_sim_has(d, ITS_MOD_GL))
+        op->scope = ITS_RACE_GPU;
+    if (its_sim_has(d, ITS_MOD_SYS)) op->scope = ITS_RACE_SYS;
+}
+
+static void take_order(its_sim_decoder *d, its_sim_op *op) {
+    take_scope(d, op, ITS_RACE_SYS);
     switch (its_sim_first(d, ITS_MODCLASS_SEMANTICS)) {
     case ITS_MOD_UNKNOWN:
     case ITS_MOD_WEAK:
@@ -277,8 +288,11 @@ void its_sim_decode_atom(its_sim_decoder *d) {
         its_sim_refuse_form(d);
     if (!atomic_operation(its_sim_first(d, ITS_MODCLASS_OPERATION), &operation) || !type_fits(operation, type))
         its_sim_refuse_form(d);
-    its_sim_tick_class(d, ITS_MODCLASS_SEMANTICS); /* every atomic is sequentially consistent here */
-    its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
+    /* every atomic is sequentially consistent here, but for whoever looks for races */
+    if (its_sim_has(d, ITS_MOD_ACQUIRE) || its_sim_has(d, ITS_MOD_ACQ_REL)) op.flags |= ITS_SIM_ACQUIRE;
+    if (its_sim_has(d, ITS_MOD_RELEASE) || its_sim_has(d, ITS_MOD_ACQ_REL)) op.flags |= ITS_SIM_RELEASE;
+    its_sim_tick_class(d, ITS_MODCLASS_SEMANTICS);
+    take_scope(d, &op, ITS_RACE_GPU);
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     its_sim_has(d, ITS_MOD_NOFTZ);
     its_sim_tick_class(d, ITS_MODCLASS_VEC);
@@ -296,8 +310,10 @@ void its_sim_decode_atom(its_sim_decoder *d) {
 
 /* All PEs see one coherent memory, and no proxy has a cache of its own: every fence is the strongest one. */
 void its_sim_decode_fence(its_sim_decoder *d) {
+    its_sim_op fence = {0};
+    take_scope(d, &fence, ITS_RACE_SYS);
     its_sim_tick_all(d);
-    its_sim_emit_act(d, ITS_SIM_ACT_FENCE);
+    its_sim_emit_act(d, ITS_SIM_ACT_FENCE)->scope = fence.scope;
 }
 
 void its_sim_decode_hint(its_sim_decoder *d) {

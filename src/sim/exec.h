@@ -20,6 +20,7 @@
 #include "sim/lanes.h"
 #include "sim/modes.h"
 #include "sim/program.h"
+#include "sim/race.h"
 
 #define ITS_SIM_BARRIERS 16
 #define ITS_SIM_CLUSTER_BARRIER ITS_SIM_BARRIERS /* the one of the cluster, behind those of the CTA */
@@ -97,6 +98,7 @@ struct its_sim_warp {
     char *local;                /* lane i's local memory begins at i * grid->local_size */
     uint32_t taken[ITS_LANES];  /* bytes at the end of each lane's local memory that alloca has taken */
     uint64_t ran;               /* operations since a fragment last gave way */
+    its_race_agent *race;       /* NULL unless races are looked for */
     its_sim_products *products; /* of matrices, begun and not computed; NULL before the first */
     its_sim_copies *copies;     /* asynchronous copies under way; NULL before the first */
     uint32_t next_range;
@@ -128,6 +130,8 @@ struct its_sim_cta {
     its_sim_barrier barriers[ITS_SIM_BARRIERS + 1];
     uint32_t passed[ITS_LANES];   /* per warp: lanes for which the cluster's barrier is complete, and have not waited */
     its_sim_mbarriers *mbarriers; /* NULL before the first */
+    its_race_cell *race_cells;    /* of shared memory; NULL unless races are looked for */
+    uint32_t **race_barriers;     /* what has been given at each barrier; NULL: nothing yet */
 };
 
 struct its_sim_grid {
@@ -146,11 +150,19 @@ struct its_sim_grid {
     uint32_t n_slots, n_open, next_slot; /* places that there may be, and that there are */
     its_sim_cta *slots;
     uint64_t instructions;
-    uint64_t quiet; /* slices in a row in which nothing changed */
-    uint64_t watch; /* see its_sim_grid_watch */
+    uint64_t quiet;                    /* slices in a row in which nothing changed */
+    uint64_t watch;                    /* see its_sim_grid_watch */
+    uint32_t *race_begun, *race_ended; /* what was seen before it, and is after it; may be NULL */
     bool faulted, done;
     its_sim_fault fault;
 };
+
+/* Two writes that nothing orders, before the second has been made. */
+typedef struct its_sim_race_doubt {
+    its_race_conflict conflict;
+    uint32_t lane, bytes;
+    char before[8]; /* at conflict.address */
+} its_sim_race_doubt;
 
 /* What the running operation sees. */
 struct its_sim_exec {
@@ -163,6 +175,7 @@ struct its_sim_exec {
     char *regs;     /* frame of the running fragment */
     bool progress;  /* something other than going round the same way was done in this slice; once set it stays so */
     uint64_t count; /* operations in this slice */
+    its_sim_race_doubt doubt;
     _Alignas(64) char scratch[ITS_LANES * 16];
 };
 

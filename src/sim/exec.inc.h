@@ -10,6 +10,7 @@
 #include "sim/alu_int.h"
 #include "sim/exec.h"
 #include "sim/matrix.h"
+#include "sim/race_exec.h"
 #include "sim/wgmma.h"
 
 /* How a source of a type is named, found and read in the loops below. */

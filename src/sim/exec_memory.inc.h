@@ -229,7 +229,7 @@ static inline void pointers_into(char **pointer, char *block, uint32_t bytes) {
     for (unsigned i = 0; i < ITS_LANES; i++) pointer[i] = block + (size_t)i * bytes;
 }
 
-static its_sim_verdict act_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+static its_sim_verdict load(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
     char *block = block_of(x, op, mask, bytes, false);
@@ -251,6 +251,18 @@ static its_sim_verdict act_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t 
     for (unsigned k = 0; k < op->vec; k++) load_into(x, op, access.pointer, k, mask);
     if (op->flags & ITS_SIM_ACQUIRE) __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return ITS_SIM_NEXT;
+}
+
+static its_sim_verdict act_LOAD(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    if (!x->warp->race || op->space == ITS_SPACE_LOCAL) return load(x, op, mask);
+    const uint32_t bytes = (uint32_t)op->size * op->vec;
+    const bool strong = op->flags & ITS_SIM_STRONG;
+    its_sim_access access;
+    if (!locate(x, op, mask, bytes, false, &access)) return ITS_SIM_STOP;
+    if (!its_sim_race_before(x, op, mask, access.pointer, bytes, false, strong)) return ITS_SIM_STOP;
+    its_sim_verdict verdict = load(x, op, mask);
+    if (strong) its_sim_race_acquire(x, op, mask, access.pointer);
+    return verdict;
 }
 
 /* Of a kernel's parameters, at an offset that was checked when it was decoded: the same for all lanes. */
@@ -332,7 +344,7 @@ static its_sim_verdict store_and_compare(its_sim_exec *x, const its_sim_op *op, 
     return ITS_SIM_NEXT;
 }
 
-static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+static its_sim_verdict store(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     if (x->frag->spin.looks) return store_and_compare(x, op, mask);
     const uint32_t bytes = (uint32_t)op->size * op->vec;
     its_sim_access access;
@@ -356,4 +368,16 @@ static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t
     for (unsigned k = 0; k < op->vec; k++)
         store_element(op, access.pointer, k * op->size, x->regs + element_register(x, op, k, op->b), mask);
     return ITS_SIM_NEXT;
+}
+
+static its_sim_verdict act_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    if (!x->warp->race || op->space == ITS_SPACE_LOCAL) return store(x, op, mask);
+    const uint32_t bytes = (uint32_t)op->size * op->vec;
+    const bool strong = op->flags & ITS_SIM_STRONG;
+    its_sim_access access;
+    if (!locate(x, op, mask, bytes, true, &access)) return ITS_SIM_STOP;
+    if (!its_sim_race_before(x, op, mask, access.pointer, bytes, true, strong)) return ITS_SIM_STOP;
+    if (strong) its_sim_race_release(x, op, mask, access.pointer);
+    its_sim_verdict verdict = store(x, op, mask);
+    return verdict == ITS_SIM_NEXT ? its_sim_race_after(x, op) : verdict;
 }

@@ -136,6 +136,34 @@ static void put_block(its_buffer *out, const its_sim_fault *fault) {
     }
 }
 
+/* "reads 4 bytes at address 0x7f00, 16 bytes into ..., which PE 1, kernel 'k' (k.cu:3), CTA 0, thread 32 has written"
+ */
+static void put_race(its_buffer *out, const its_sim_fault *fault) {
+    const its_race_conflict *race = &fault->race;
+    put_access(out, fault);
+    if (fault->window == ITS_SPACE_GLOBAL && fault->nearby.what == ITS_SIM_NEAR_INSIDE) {
+        its_buffer_printf(out, ", %" PRIu64 " bytes into ", fault->nearby.distance);
+        put_allocation(out, fault);
+    }
+    its_buffer_text(out, ", which ");
+    if (race->other_pe) its_buffer_printf(out, "PE %u, ", (unsigned)race->pe);
+    its_buffer_text(out, fault->race_site[0] ? fault->race_site : "something");
+    if (strncmp(fault->race_site, "kernel", 6) == 0)
+        its_buffer_printf(out, ", CTA %" PRIu64 ", thread %u", race->other.cta,
+                          (unsigned)(race->other.warp * ITS_LANES + race->other.lane));
+    its_buffer_printf(out, " has %s, and nothing orders the two", race->other_writes ? "written" : "read");
+}
+
+static const char *race_advice(const its_sim_fault *fault) {
+    if (fault->window == ITS_SPACE_SHARED) return "put a barrier of the CTA between them: __syncthreads() or bar.sync";
+    if (fault->race.other_pe)
+        return "data comes first, then nvshmem_fence or nvshmem_quiet, then the signal (or put both with "
+               "nvshmem_putmem_signal); whoever uses it waits for the signal with nvshmem_signal_wait_until, all threads "
+               "behind a barrier of the CTA; or meet in nvshmem_barrier_all";
+    return "release after the one (__threadfence and an atomic, or st.release) and acquire before the other, or put them "
+           "into kernels one after the other on a stream";
+}
+
 static void put_what(its_buffer *out, const its_sim_fault *fault) {
     const char *text = fault->text ? fault->text : "";
     switch (fault->kind) {
@@ -188,6 +216,9 @@ static void put_what(its_buffer *out, const its_sim_fault *fault) {
     case ITS_SIM_FAULT_PRINT:
         its_buffer_printf(out, "prints wrongly: %s", text);
         break;
+    case ITS_SIM_FAULT_RACE:
+        put_race(out, fault);
+        break;
     case ITS_SIM_FAULT_REFUSED:
         its_buffer_printf(out, "reaches what the simulator can't run: %s", text);
         break;
@@ -207,6 +238,8 @@ static const char *advice(const its_sim_fault *fault) {
         return "check the index and the mask of the access";
     case ITS_SIM_FAULT_MISALIGNED:
         return "an access must be aligned to its size, vectors to that of the whole vector";
+    case ITS_SIM_FAULT_RACE:
+        return race_advice(fault);
     case ITS_SIM_FAULT_STACK:
         return "check that the recursion ends";
     default:
@@ -280,6 +313,15 @@ uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const c
         if (!outer && file && is_user_file(file)) *path = file, line = at->at_line;
         loc = outer;
     }
+    return line;
+}
+
+uint32_t its_sim_where_line(const its_sim_where *where, const its_sim_program *program, const char **path) {
+    uint32_t line = its_sim_user_line(program, where->loc, path), column;
+    if (line) return line;
+    its_place place = its_node_place(&where->node);
+    *path = place.source->name;
+    its_source_position(place.source, place.offset, &line, &column);
     return line;
 }
 

@@ -4,6 +4,7 @@
 
 #include "sim/memory.h"
 #include "sim/program.h"
+#include "sim/race.h"
 
 typedef enum its_sim_fault_kind {
     ITS_SIM_FAULT_ACCESS, /* nothing good is at the address */
@@ -19,6 +20,7 @@ typedef enum its_sim_fault_kind {
     ITS_SIM_FAULT_BARRIER, /* a CTA barrier used wrongly */
     ITS_SIM_FAULT_FREE,    /* device free of what is no block of device malloc */
     ITS_SIM_FAULT_PRINT,   /* a format that doesn't fit its arguments */
+    ITS_SIM_FAULT_RACE,    /* an access that nothing orders with another one: `race` */
     ITS_SIM_FAULT_REFUSED, /* an operation that the simulator doesn't have */
     ITS_SIM_FAULT_NOMEM
 } its_sim_fault_kind;
@@ -39,7 +41,9 @@ struct its_sim_fault {
     const its_sim_program *program;
     const its_sim_func *kernel;
     uint32_t op; /* index in the program */
-    char *text;  /* what the kind needs to say more; a block of the context, freed with the grid */
+    its_race_conflict race;
+    char race_site[ITS_RACE_SITE_TEXT];
+    char *text; /* what the kind needs to say more; a block of the context, freed with the grid */
 };
 
 /*
@@ -50,6 +54,9 @@ struct its_sim_fault {
 void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message);
 /* Line and file of the innermost source of .loc number `loc` that is a user's; else of the innermost; 0 if unknown. */
 uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path);
+
+/* The same for any operation: a line of PTX if nothing better is known. */
+uint32_t its_sim_where_line(const its_sim_where *where, const its_sim_program *program, const char **path);
 
 its_sim_verdict its_sim_fault_at(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_fault_kind kind,
                                  const char *format, ...) ITS_PRINTF(5, 6);

@@ -49,7 +49,8 @@ its_sim_verdict its_sim_act_ACTIVEMASK(its_sim_exec *x, const its_sim_op *op, ui
 /* -- memory order, caches ------------------------------------------------------------------------------------------ */
 
 its_sim_verdict its_sim_act_FENCE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
-    (void)x, (void)op, (void)mask;
+    (void)mask;
+    if (x->warp->race) its_race_fence(x->warp->race, (its_race_scope)op->scope);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return ITS_SIM_NEXT;
 }

@@ -6,6 +6,7 @@
  * round of its warps changed nothing.
  */
 #include "sim/async.h"
+#include "sim/race_exec.h"
 
 #define SLICE 1024u                  /* operations a warp runs before the next one's turn */
 #define LONG_RUN ((uint64_t)1 << 18) /* operations of a CTA after which one more place is opened */
@@ -94,6 +95,7 @@ static uint32_t slots_of(const its_sim_grid *grid) {
 
 static void free_slot(its_sim_grid *grid, its_sim_cta *cta) {
     its_sim_async_reset(grid->ctx, cta);
+    its_sim_race_slot_free(cta);
     for (uint32_t w = 0; cta->warps && w < grid->n_warps; w++) {
         its_free(grid->ctx, cta->warps[w].regs_block);
         its_free(grid->ctx, cta->warps[w].calls);
@@ -109,6 +111,8 @@ void its_sim_grid_free(its_sim_grid *grid) {
     its_free(grid->ctx, grid->slots);
     its_free(grid->ctx, grid->params);
     its_free(grid->ctx, grid->fault.text);
+    its_free(grid->ctx, grid->race_begun);
+    its_free(grid->ctx, grid->race_ended);
     its_free(grid->ctx, grid);
 }
 
@@ -136,7 +140,7 @@ static bool make_slot(its_sim_grid *grid, its_sim_cta *cta) {
         }
         if (!its_sim_warp_reserve(warp, grid->func->frame_size)) return false;
     }
-    return true;
+    return its_sim_race_slot(cta);
 }
 
 /* Opens places for one more cluster; false if all are open or memory ran out, in which case there will be no more. */
@@ -243,6 +247,7 @@ static void start_cta(its_sim_grid *grid, its_sim_cta *cta, uint64_t n) {
     memset(cta->passed, 0, sizeof(cta->passed));
     its_sim_async_reset(grid->ctx, cta);
     for (uint32_t w = 0; w < grid->n_warps; w++) start_warp(grid, &cta->warps[w]);
+    its_sim_race_start(cta);
 }
 
 /* Gives the places of a cluster to the next one; false if there is none left, or one of its CTAs still runs. */
@@ -289,6 +294,7 @@ static bool run_cta(its_sim_exec *x, its_sim_grid *grid, its_sim_cta *cta, bool 
     if (cta->live_warps == 0) {
         *moved = true;
         cta->running = false;
+        its_sim_race_end(cta);
         grid->done_ctas++;
         grid->quiet = 0;
     }
@@ -341,6 +347,15 @@ bool its_sim_grid_stuck(const its_sim_grid *grid) {
         }
     }
     return true;
+}
+
+void its_sim_grid_follows(its_sim_grid *grid, its_race_agent *agent) {
+    if (!grid->race_begun) grid->race_begun = its_race_vector(agent->race);
+    if (grid->race_begun) its_race_give(agent, grid->race_begun);
+}
+
+const uint32_t *its_sim_grid_gave(const its_sim_grid *grid) {
+    return grid->race_ended;
 }
 
 uint64_t its_sim_grid_instructions(const its_sim_grid *grid) {

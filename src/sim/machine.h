@@ -39,8 +39,9 @@ typedef struct its_sim_machine {
     /* What a kernel prints with printf, whole and unterminated; called from its_sim_grid_step. NULL: thrown away. */
     void (*print)(void *user, const char *text, size_t size);
     void *user;
-    uint64_t heap_limit; /* bytes that device malloc may hold at a time; 0: 8 MiB */
-    uint32_t isa;        /* which copy of the loop runs programs, 1 + an index of its_sim_isa_name; 0: the best one */
+    uint64_t heap_limit;   /* bytes that device malloc may hold at a time; 0: 8 MiB */
+    struct its_race *race; /* finds races; NULL: nobody does */
+    uint32_t isa;          /* which copy of the loop runs programs, 1 + an index of its_sim_isa_name; 0: the best one */
 } its_sim_machine;
 
 /* Names of the copies of the loop that this CPU can run, "baseline" first; NULL past the last one. */
@@ -119,6 +120,11 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget);
  */
 void its_sim_grid_watch(its_sim_grid *grid);
 bool its_sim_grid_stuck(const its_sim_grid *grid);
+/* For whoever looks for races: what was done before the grid begins, and what it had done when it was DONE (or NULL).
+ */
+struct its_race_agent;
+void its_sim_grid_follows(its_sim_grid *grid, struct its_race_agent *agent);
+const uint32_t *its_sim_grid_gave(const its_sim_grid *grid);
 /* Warp-instructions executed so far. */
 uint64_t its_sim_grid_instructions(const its_sim_grid *grid);
 /* The fault that stopped the grid, or NULL. Owned by the grid. */

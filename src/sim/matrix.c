@@ -1,6 +1,6 @@
 /* Moving 8 x 8 matrices of 16-bit elements between shared memory and registers, and transposing them. */
 #include "sim/matrix.h"
-#include "sim/exec.h"
+#include "sim/race_exec.h"
 
 static void transpose(const u16 *from, u16 *to) {
     for (unsigned row = 0; row < 8; row++)
@@ -14,10 +14,15 @@ static bool locate_rows(its_sim_exec *x, const its_sim_op *op, bool writes, its_
     return its_sim_access_check(x, op, lanes, 16, writes, access);
 }
 
+static bool look_for_races(its_sim_exec *x, const its_sim_op *op, bool writes, const its_sim_access *access) {
+    uint32_t lanes = op->vec == 4 ? ITS_FULL : (1u << (8 * op->vec)) - 1;
+    return !x->warp->race || its_sim_race_before(x, op, lanes, access->pointer, 16, writes, false);
+}
+
 static its_sim_verdict load(its_sim_exec *x, const its_sim_op *op, uint32_t group) {
     (void)group;
     its_sim_access access;
-    if (!locate_rows(x, op, false, &access)) return ITS_SIM_STOP;
+    if (!locate_rows(x, op, false, &access) || !look_for_races(x, op, false, &access)) return ITS_SIM_STOP;
     u16 tiles[4][64];
     for (unsigned i = 0; i < 8u * op->vec; i++) memcpy(&tiles[i / 8][i % 8 * 8], access.pointer[i], 16);
     for (unsigned j = 0; j < op->vec; j++) {
@@ -33,7 +38,7 @@ static its_sim_verdict load(its_sim_exec *x, const its_sim_op *op, uint32_t grou
 static its_sim_verdict store(its_sim_exec *x, const its_sim_op *op, uint32_t group) {
     (void)group;
     its_sim_access access;
-    if (!locate_rows(x, op, true, &access)) return ITS_SIM_STOP;
+    if (!locate_rows(x, op, true, &access) || !look_for_races(x, op, true, &access)) return ITS_SIM_STOP;
     for (unsigned j = 0; j < op->vec; j++) {
         const u16 *reg = (const u16 *)(const void *)(x->regs + x->program->lists.items[op->list + j]);
         u16 turned[64];
@@ -41,7 +46,7 @@ static its_sim_verdict store(its_sim_exec *x, const its_sim_op *op, uint32_t gro
         for (unsigned row = 0; row < 8; row++) memcpy(access.pointer[8 * j + row], reg + 8 * row, 16);
     }
     x->frag->wrote = true;
-    return ITS_SIM_NEXT;
+    return x->warp->race ? its_sim_race_after(x, op) : ITS_SIM_NEXT;
 }
 
 static its_sim_verdict turn(its_sim_exec *x, const its_sim_op *op, uint32_t group) {

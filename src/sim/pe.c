@@ -37,7 +37,8 @@ its_status its_pe_open(its_context *ctx, int fd, uint32_t number, its_pe *pe) {
     its_heap_init(&pe->symmetric, ctx, ITS_WORLD_LIBRARY_BYTES, heap_end, heap_end);
     its_heap_init(&pe->device, ctx, 0, control->private_stride - commit_step, recycle_after);
     pe->memory = its_sim_memory_new(ctx, number);
-    if (!pe->memory || (status = describe(pe)) != ITS_OK) {
+    if (control->race_offset) status = its_race_open(ctx, pe->world, &pe->race);
+    if (status != ITS_OK || !pe->memory || (status = describe(pe)) != ITS_OK) {
         its_pe_close(pe);
         return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
     }
@@ -46,6 +47,7 @@ its_status its_pe_open(its_context *ctx, int fd, uint32_t number, its_pe *pe) {
 
 void its_pe_close(its_pe *pe) {
     if (pe->memory) its_sim_memory_free(pe->memory);
+    its_race_close(pe->race);
     its_heap_free(&pe->symmetric);
     its_heap_free(&pe->device);
     its_world_detach(pe->world);
@@ -82,7 +84,11 @@ static bool commit(its_pe *pe, uint64_t end) {
 void *its_pe_take(its_pe *pe, size_t size, size_t align) {
     uint64_t offset;
     if (its_heap_take(&pe->device, size ? size : 1, align ? align : ITS_SIM_ALIGN, &offset) != ITS_OK) return NULL;
-    if (commit(pe, offset + size)) return its_world_private(pe->world, pe->world->pe) + offset;
+    if (commit(pe, offset + size)) {
+        char *block = its_world_private(pe->world, pe->world->pe) + offset;
+        if (pe->race) its_race_fresh(pe->race, (uint64_t)(uintptr_t)block, size);
+        return block;
+    }
     its_heap_give(&pe->device, offset);
     return NULL;
 }
@@ -133,6 +139,7 @@ its_status its_pe_reserve(its_pe *pe, size_t size, size_t align, uint64_t *addre
     char *block = its_world_heap(pe->world, pe->world->pe) + offset;
     *address = (uint64_t)(uintptr_t)block;
     its_pe_fill_fresh(block, size);
+    if (pe->race) its_race_fresh(pe->race, *address, size);
     if (its_sim_memory_add(pe->memory, *address, size, ITS_SIM_SYMMETRIC, false, NULL) == ITS_OK) return ITS_OK;
     its_heap_give(&pe->symmetric, offset);
     return ITS_ERR_NOMEM;

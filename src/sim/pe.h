@@ -13,6 +13,7 @@
 
 #include "sim/machine.h"
 #include "sim/pe_heap.h"
+#include "sim/race.h"
 #include "sim/world.h"
 
 enum { ITS_SIM_FRESH = 0xFFF5, ITS_SIM_ALIGN = 256 };
@@ -21,6 +22,7 @@ typedef struct its_pe {
     its_context *ctx;
     its_world *world;
     its_sim_memory *memory;
+    its_race *race;     /* NULL unless races are looked for */
     its_heap symmetric; /* offsets in the heap */
     its_heap device;    /* offsets in the private window */
     uint64_t committed; /* bytes of the window that can be touched */

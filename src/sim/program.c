@@ -9,6 +9,7 @@
 #include "ptx/module.h"
 #include "sim/builtin.h"
 #include "sim/loops.h"
+#include "sim/race.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
@@ -191,6 +192,7 @@ static void free_heap(its_sim_program *program) {
 void its_sim_program_free(its_sim_program *program) {
     if (!program) return;
     its_context *ctx = program->ctx;
+    if (program->machine->race) its_race_forget_sites(program->machine->race);
     free_heap(program);
     for (size_t i = 0; i < program->variables.count; i++) {
         const its_sim_variable *variable = &program->variables.items[i];

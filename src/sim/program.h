@@ -104,6 +104,7 @@ struct its_sim_op {
     uint8_t reg_size; /* memory: bytes of a register that holds an element */
     uint8_t type;     /* its_type, where the act wants it */
     uint32_t list;    /* index into its_sim_program.lists, or of a call, table, refusal */
+    uint8_t scope;    /* its_race_scope of strong accesses and fences */
 };
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
-#include "sim/stream_parts.h"
+#include "sim/race_stream.h"
 #include "sim/waiting.h"
 
 uint64_t its_device_now(void) {
@@ -62,6 +62,8 @@ static bool grow(its_context *ctx, void *list, size_t count, size_t *capacity, s
 
 /* What a piece of work owns; grids go back to the host thread. */
 static void retire(its_device *device, its_work *work) {
+    its_free(device->ctx, work->seen);
+    work->seen = NULL;
     if (work->kind == ITS_WORK_COPY) its_free(device->ctx, work->copy.staged);
     if (work->kind == ITS_WORK_KERNEL) {
         work->next = device->finished;
@@ -110,6 +112,9 @@ static void free_parts(its_device *device) {
     pthread_cond_destroy(&device->progress);
     pthread_cond_destroy(&device->turn);
     pthread_mutex_destroy(&device->mutex);
+    for (size_t i = 0; i < device->n_streams; i++) its_race_agent_free(device->streams[i].race);
+    for (size_t i = 0; i < device->n_events; i++) its_free(device->ctx, device->events[i].seen);
+    its_race_agent_free(device->host);
     its_free(device->ctx, device->streams);
     its_free(device->ctx, device->events);
     its_context_free(device->complaints);
@@ -139,6 +144,11 @@ its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
         return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
     }
     device->streams[device->n_streams++] = (its_stream_queue){.id = 0, .blocking = true};
+    if (pe->race) device->host = its_race_host(pe->race);
+    if ((pe->race && !device->host) || its_race_stream_new(device, &device->streams[0]) != ITS_OK) {
+        free_parts(device);
+        return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    }
     int error = pthread_create(&device->thread, NULL, its_device_run, device);
     if (!error) {
         pe->world->hosts.wake = wake;
@@ -163,6 +173,7 @@ void its_device_finish(its_device *device) {
     free_finished(device);
     if (!device->fault) return;
     its_sim_grid_free(device->fault->kernel.grid);
+    its_free(device->ctx, device->fault->seen);
     its_free(device->ctx, device->fault);
     device->fault = NULL;
 }
@@ -273,7 +284,10 @@ its_status its_device_stream_new(its_device *device, bool blocking, uint64_t *id
     if (!grow(device->ctx, &device->streams, device->n_streams, &device->stream_capacity, sizeof(its_stream_queue)))
         return leave(device, its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory"));
     *id = device->next_id++;
-    device->streams[device->n_streams++] = (its_stream_queue){.id = *id, .blocking = blocking};
+    its_stream_queue made = {.id = *id, .blocking = blocking};
+    if (its_race_stream_new(device, &made) != ITS_OK)
+        return leave(device, its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory"));
+    device->streams[device->n_streams++] = made;
     return leave(device, ITS_OK);
 }
 
@@ -298,6 +312,10 @@ static its_status append(its_device *device, its_stream_queue *s, const its_work
     *copy = *work;
     copy->next = NULL;
     copy->begun = false;
+    if (its_race_enqueue(device, copy) != ITS_OK) {
+        its_free(device->ctx, copy);
+        return its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    }
     copy->number = device->next_number++;
     if (s->last)
         s->last->next = copy;
@@ -360,6 +378,8 @@ its_status its_device_wait_stream(its_device *device, uint64_t id) {
     const its_stream_queue *s = find_stream(device, id);
     if (!s) return leave(device, no_stream(device, id));
     wait_until_done((device_wait){device, id, last_number(s), stream_done});
+    s = find_stream(device, id);
+    if (s) its_race_host_waited(device, s);
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
@@ -374,6 +394,7 @@ static bool streams_done(const device_wait *wait) {
 its_status its_device_wait(its_device *device) {
     its_device_lock(device);
     wait_until_done((device_wait){device, 0, device->next_number - 1, streams_done});
+    its_race_host_waited(device, NULL);
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
@@ -383,6 +404,7 @@ its_status its_device_stream_idle(its_device *device, uint64_t id, bool *idle) {
     const its_stream_queue *s = find_stream(device, id);
     if (!s) return leave(device, no_stream(device, id));
     *idle = !s->first;
+    if (*idle) its_race_host_waited(device, s);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
 
@@ -401,6 +423,7 @@ its_status its_device_event_free(its_device *device, its_event id) {
     its_device_lock(device);
     its_event_state *e = its_device_find_event(device, id);
     if (!e) return leave(device, no_event(device, id));
+    its_free(device->ctx, e->seen);
     *e = device->events[--device->n_events];
     return leave(device, ITS_OK);
 }
@@ -434,6 +457,7 @@ its_status its_device_event_done(its_device *device, its_event id, bool *done) {
     const its_event_state *e = its_device_find_event(device, id);
     if (!e) return leave(device, no_event(device, id));
     *done = e->reached >= e->recorded;
+    if (*done) its_race_host_waited_event(device, e);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }
 
@@ -447,6 +471,7 @@ its_status its_device_event_synchronize(its_device *device, its_event id) {
     const its_event_state *e = its_device_find_event(device, id);
     if (!e) return leave(device, no_event(device, id));
     wait_until_done((device_wait){device, id, e->recorded, event_done});
+    its_race_host_waited_event(device, its_device_find_event(device, id));
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
 }

@@ -45,7 +45,9 @@ struct its_work {
     its_work *next;
     its_work_kind kind;
     bool begun;
+    bool followed;   /* what was before it is known to be */
     uint64_t number; /* in the order of all work of the device */
+    uint32_t *seen;  /* by the host when it was put into the stream; see race.h */
     union {
         struct {
             its_sim_grid *grid;
@@ -128,6 +130,13 @@ its_status its_device_event_done(its_device *device, its_event event, bool *done
 its_status its_device_event_synchronize(its_device *device, its_event event);
 /* When it was last reached, in ns; 0 if never. */
 its_status its_device_event_time(its_device *device, its_event event, uint64_t *time);
+
+/* -- calls that all PEs make, for whoever looks for races ---------------------------------------------------------- */
+
+/* What the host has seen, before and after a barrier of a team, and a collective call. */
+void its_device_host_arrives(its_device *device, its_team members, uint32_t team);
+void its_device_host_leaves(its_device *device, its_team members, uint32_t team);
+void its_device_host_collective(its_device *device, bool after);
 
 /* -- faults -------------------------------------------------------------------------------------------------------- */
 

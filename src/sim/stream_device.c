@@ -3,7 +3,7 @@
 
 #include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
-#include "sim/stream_parts.h"
+#include "sim/race_stream.h"
 
 /* Warp-instructions per slice: some 0.1 ms, so that the host thread and other streams need not wait long. */
 static const uint64_t slice = 20000;
@@ -209,11 +209,18 @@ static step_result step_stream(its_device *device, size_t index) {
     if (!may_begin(device, s)) return STEP_BLOCKED;
     uint64_t id = s->id;
     bool barrier = s->first->kind == ITS_WORK_BARRIER;
+    its_race_stream_begin(device, s);
+    if (!its_race_stream_access(device, s)) {
+        stop_by_complaint(device);
+        return STEP_STOPPED;
+    }
     step_result result = step_work(device, s);
     if (result == STEP_STOPPED || device->stopped) return STEP_STOPPED;
     for (s = device->streams; s->id != id;) s++;
     if (s->first && !barrier) s->first->begun = true;
-    if (result == STEP_DONE) its_device_pop(device, s);
+    if (result != STEP_DONE) return result;
+    its_race_stream_done(device, s);
+    its_device_pop(device, s);
     return result;
 }
 
@@ -227,8 +234,10 @@ static void let_others(its_device *device) {
 /* Streams that were freed go away once they are empty. */
 static void bury(its_device *device) {
     for (size_t i = 1; i < device->n_streams; i++)
-        if (device->streams[i].dying && !device->streams[i].first)
+        if (device->streams[i].dying && !device->streams[i].first) {
+            its_race_agent_free(device->streams[i].race);
             device->streams[i--] = device->streams[--device->n_streams];
+        }
 }
 
 /* For whoever asks why nothing moves: what the first waiting stream waits for. */

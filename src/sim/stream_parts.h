@@ -12,17 +12,20 @@ typedef struct its_stream_queue {
     bool blocking, dying;
     its_work *first, *last;
     uint64_t done; /* number of the last piece of work that was finished */
+    its_race_agent *race;
 } its_stream_queue;
 
 typedef struct its_event_state {
     its_event id;
     uint64_t recorded, reached; /* versions */
     uint64_t time;
+    uint32_t *seen; /* by the stream that reached it; see race.h */
 } its_event_state;
 
 struct its_device {
     its_context *ctx;
     its_pe *pe;
+    its_race_agent *host; /* see race.h */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t work, progress, turn; /* for the device thread; for the host thread; for whoever wants the lock */

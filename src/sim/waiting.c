@@ -126,15 +126,9 @@ static void put_row(its_buffer *out, const its_sim_grid *grid, const its_sim_war
     const its_sim_where *where = &program->wheres.items[program->op_where[row->op - program->ops]];
     char cta[48], at[96];
     const char *path;
-    uint32_t line = its_sim_user_line(program, where->loc, &path);
+    uint32_t line = its_sim_where_line(where, program, &path);
     snprintf(cta, sizeof(cta), "(%u, %u, %u)", (unsigned)warp->cta->id[0], (unsigned)warp->cta->id[1],
              (unsigned)warp->cta->id[2]);
-    if (!line) {
-        its_place place = its_node_place(&where->node);
-        uint32_t column;
-        path = place.source->name;
-        its_source_position(place.source, place.offset, &line, &column);
-    }
     snprintf(at, sizeof(at), "%.80s:%u", path, (unsigned)line);
     its_buffer_printf(out, "\n  %-3u %-16s %-14s %-5u %-8d %-28s %-10s %s", (unsigned)pe, grid->func->name, cta,
                       (unsigned)warp->index, __builtin_popcount(frag->mask), at, row->wanted, row->seen);

@@ -1,4 +1,5 @@
 /* The shared memory of a world, and waiting for other PEs; see world.h. */
+#include "sim/race.h"
 #include "sim/stuck.h"
 
 #include <errno.h>
@@ -101,6 +102,15 @@ static its_status heap_setting(its_context *ctx, size_t *size) {
     return ITS_OK;
 }
 
+static its_status check_setting(its_context *ctx, bool *find_races) {
+    const char *text = getenv("INTARSIA_SIM_CHECK");
+    if (!text || !*text) return ITS_OK;
+    *find_races = strcmp(text, "races") == 0;
+    return *find_races ? ITS_OK
+                       : its_fail(ctx, ITS_ERR_USAGE, "there is 'races'",
+                                  "the environment variable INTARSIA_SIM_CHECK holds '%s', which is no check", text);
+}
+
 static void lay_out(its_world_control *control, const its_sim_options *options) {
     memcpy(control->magic, WORLD_MAGIC, sizeof control->magic);
     control->abi = WORLD_ABI;
@@ -113,6 +123,7 @@ static void lay_out(its_world_control *control, const its_sim_options *options) 
     control->private_stride = private_size;
     control->private_offset = round_up(control->stride * control->n_pes, private_size);
     control->heaps_offset = round_up(sizeof *control, granule);
+    if (options->find_races) control->race_offset = control->heaps_offset + control->n_pes * control->stride;
     atomic_store(&control->epoch, 1);
 }
 
@@ -128,6 +139,7 @@ static its_status check_options(its_context *ctx, const its_sim_options *options
 
 static its_status write_world(its_context *ctx, int fd, const its_world_control *control) {
     uint64_t size = control->heaps_offset + control->n_pes * control->stride;
+    if (control->race_offset) size += its_race_shared_size(control->n_pes);
     if (ftruncate(fd, (off_t)size) != 0)
         return its_fail(ctx, ITS_ERR_NOMEM, "ask for a smaller symmetric heap (INTARSIA_HEAP_SIZE)",
                         "the shared memory of %u PEs (%" PRIu64 " bytes) can't be made: %s", control->n_pes, size,
@@ -141,6 +153,7 @@ its_status its_sim_world_new(its_context *ctx, const its_sim_options *asked, int
     *fd = -1;
     its_sim_options options = *asked;
     its_status status = options.heap_size ? ITS_OK : heap_setting(ctx, &options.heap_size);
+    if (status == ITS_OK && !options.find_races) status = check_setting(ctx, &options.find_races);
     if (status == ITS_OK) status = check_options(ctx, &options);
     if (status != ITS_OK) return status;
     its_world_control control; /* some 60 KB */

@@ -80,6 +80,7 @@ typedef struct its_world_control {
     uint64_t base, stride;
     uint64_t private_offset, private_stride;
     uint64_t heaps_offset;               /* in the file */
+    uint64_t race_offset;                /* where the PEs keep what race.h says; 0: races are not looked for */
     _Alignas(128) _Atomic uint32_t bell; /* changes whenever somebody may have something to wake up for */
     _Atomic uint32_t sleepers;
     _Atomic uint32_t stuck;    /* no PE can go on: see stuck.h */

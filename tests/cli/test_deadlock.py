@@ -286,7 +286,6 @@ def run(program: Path, folder: Path, n: int, *args: str) -> "subprocess.Complete
     )
 
 
-
 # What each table says, in a row of PE 1: where, for what, and what is seen.
 STUCK = {
     "each_other": "kernels.cu:10 7 0 at",

@@ -1,0 +1,353 @@
+"""`--check races`: accesses that nothing orders are found, and whatever is ordered is left alone."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+# s[0] is a flag or signal, data lies behind it. PE 0 or CTA 0 sends, the other one receives.
+KERNELS = """#include <intarsia/nvshmem.h>
+#define KERNEL extern "C" __global__ void
+typedef unsigned long long u64;
+#define TID threadIdx.x
+#define SENDER (nvshmem_my_pe() == 0)
+#define SIGNAL nvshmemx_signal_op((uint64_t *)s, 1, NVSHMEM_SIGNAL_SET, 1)
+#define WAIT nvshmem_signal_wait_until((uint64_t *)s, NVSHMEM_CMP_EQ, 1)
+#define USE s[200 + TID] = s[1 + TID]
+
+// -- shared memory of a CTA
+KERNEL no_barrier(u64 *s) {
+    __shared__ int b[64];
+    b[TID] = TID;
+    s[TID] = b[63 - TID];
+}
+KERNEL barrier(u64 *s) {
+    __shared__ int b[64];
+    b[TID] = TID;
+    __syncthreads();
+    s[TID] = b[63 - TID];
+}
+KERNEL one_barrier_of_two(u64 *s) {
+    __shared__ int b[64];
+    for (int i = 0; i < 2; i++) {
+        b[TID] = TID + i;
+        __syncthreads();
+        s[TID] += b[63 - TID];
+    }
+}
+KERNEL named_barriers(u64 *s) {
+    __shared__ int b[32];
+    if (TID < 32) {
+        b[TID] = TID;
+        asm volatile("bar.arrive 3, 64;" ::: "memory");
+    } else {
+        asm volatile("bar.sync 3, 64;" ::: "memory");
+        s[TID] = b[TID - 32];
+    }
+}
+KERNEL other_named_barrier(u64 *s) {
+    __shared__ int b[32];
+    if (TID < 32) {
+        asm volatile("bar.arrive 3, 64;" ::: "memory");
+        b[TID] = TID;
+    } else {
+        asm volatile("bar.sync 3, 64;" ::: "memory");
+        s[TID] = b[TID - 32];
+    }
+}
+KERNEL copy_not_waited_for(u64 *s) {
+    __shared__ __align__(16) int b[64];
+    unsigned at = (unsigned)__cvta_generic_to_shared(&b[TID]);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.commit_group;" ::"r"(at), "l"((int *)s + TID));
+    __syncthreads();
+    s[100 + TID] = b[63 - TID];
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+KERNEL copy_waited_for(u64 *s) {
+    __shared__ __align__(16) int b[64];
+    unsigned at = (unsigned)__cvta_generic_to_shared(&b[TID]);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.commit_group;" ::"r"(at), "l"((int *)s + TID));
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    s[100 + TID] = b[63 - TID];
+}
+
+// -- CTAs
+KERNEL ctas(u64 *s) {
+    if (blockIdx.x == 0)
+        s[1 + TID] = 1;
+    else
+        USE;
+}
+KERNEL ctas_write_the_same(u64 *s) { s[TID] = 1; }
+KERNEL ctas_write_others(u64 *s) { s[TID] = blockIdx.x; }
+KERNEL ctas_neighbours(u64 *s) { ((unsigned char *)s)[blockIdx.x * 67 + TID] = 1 + blockIdx.x; }
+#define CTA_FLAG(name, before, after) \\
+    KERNEL name(u64 *s) { \\
+        volatile u64 *flag = s; \\
+        if (blockIdx.x == 0) { \\
+            s[1 + TID] = 1; \\
+            __syncthreads(); \\
+            if (TID == 0) { \\
+                before; \\
+                *flag = 1; \\
+            } \\
+        } else { \\
+            if (TID == 0) { \\
+                while (*flag != 1) {} \\
+                after; \\
+            } \\
+            __syncthreads(); \\
+            USE; \\
+        } \\
+    }
+CTA_FLAG(flag, __threadfence(), __threadfence())
+CTA_FLAG(flag_no_release, , __threadfence())
+CTA_FLAG(flag_no_acquire, __threadfence(), )
+KERNEL counter(u64 *s) {
+    __shared__ bool last;
+    s[1 + 64 * blockIdx.x + TID] = 1;
+    __threadfence();
+    __syncthreads();
+    if (TID == 0) last = atomicAdd((unsigned *)s, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    s[200 + TID] = s[1 + TID] + s[65 + TID];
+}
+
+// -- PEs
+KERNEL put_signal(u64 *s) {
+    if (SENDER) {
+        nvshmemx_putmem_signal_block(s + 1, s + 100, 512, (uint64_t *)s, 1, NVSHMEM_SIGNAL_SET, 1);
+    } else {
+        if (TID == 0) WAIT;
+        __syncthreads();
+        USE;
+    }
+}
+#define PE_SIGNAL(name, first, second) \\
+    KERNEL name(u64 *s) { \\
+        if (SENDER) { \\
+            first; \\
+            __syncthreads(); \\
+            second; \\
+        } else { \\
+            if (TID == 0) WAIT; \\
+            __syncthreads(); \\
+            USE; \\
+        } \\
+    }
+#define PUT nvshmemx_putmem_nbi_block(s + 1, s + 100, 512, 1)
+PE_SIGNAL(quiet, PUT, if (TID == 0) { nvshmem_quiet(); SIGNAL; })
+PE_SIGNAL(fence, PUT, if (TID == 0) { nvshmem_fence(); SIGNAL; })
+PE_SIGNAL(no_quiet, PUT, if (TID == 0) SIGNAL)
+PE_SIGNAL(signal_first, if (TID == 0) SIGNAL, PUT)
+KERNEL no_wait(u64 *s) {
+    if (SENDER)
+        nvshmemx_putmem_signal_block(s + 1, s + 100, 512, (uint64_t *)s, 1, NVSHMEM_SIGNAL_SET, 1);
+    else
+        USE;
+}
+KERNEL others_do_not_wait(u64 *s) {
+    if (SENDER) {
+        nvshmemx_putmem_signal_block(s + 1, s + 100, 512, (uint64_t *)s, 1, NVSHMEM_SIGNAL_SET, 1);
+    } else {
+        if (TID == 0) WAIT;
+        if (TID >= 32) USE;
+    }
+}
+KERNEL get_without_signal(u64 *s) {
+    if (SENDER)
+        s[1 + TID] = 5;
+    else
+        nvshmemx_getmem_block(s + 200, s + 1, 512, 0);
+}
+KERNEL device_barrier(u64 *s) {
+    if (SENDER) nvshmemx_putmem_block(s + 1, s + 100, 512, 1);
+    nvshmemx_barrier_all_block();
+    if (!SENDER) USE;
+}
+KERNEL signals_that_grow(u64 *s) {
+    uint64_t *mine = (uint64_t *)s;
+    int other = 1 - nvshmem_my_pe();
+    for (int i = 1; i <= 20; i++) {
+        u64 *inbox = s + 1 + i % 2 * 64;
+        nvshmemx_putmem_signal_block(inbox, s + 200, 512, mine, i, NVSHMEM_SIGNAL_SET, other);
+        if (TID == 0) nvshmem_signal_wait_until(mine, NVSHMEM_CMP_GE, i);
+        __syncthreads();
+        s[300 + TID] += inbox[TID];
+        __syncthreads();
+    }
+}
+KERNEL one_inbox(u64 *s) {
+    uint64_t *mine = (uint64_t *)s;
+    int other = 1 - nvshmem_my_pe();
+    for (int i = 1; i <= 20; i++) {
+        nvshmemx_putmem_signal_block(s + 1, s + 200, 512, mine, i, NVSHMEM_SIGNAL_SET, other);
+        if (TID == 0) nvshmem_signal_wait_until(mine, NVSHMEM_CMP_GE, i);
+        __syncthreads();
+        __nanosleep(500000);
+        s[300 + TID] += s[1 + TID];
+        __syncthreads();
+    }
+}
+KERNEL narrow_scope(u64 *s) {
+    u64 *there = (u64 *)nvshmem_ptr(s, 1);
+    if (SENDER) {
+        there[1 + TID] = 5;
+        __syncthreads();
+        if (TID == 0) asm volatile("st.release.gpu.u64 [%0], 1;" ::"l"(there) : "memory");
+    } else {
+        if (TID == 0) WAIT;
+        __syncthreads();
+        USE;
+    }
+}
+"""
+
+CTA, CTAS, PES = ["--block", "64"], ["--block", "64", "--grid", "2"], ["-n", "2"]
+RACES = {
+    "no_barrier": (CTA, "at shared address", "bar.sync"),
+    "one_barrier_of_two": (CTA, "at shared address", "bar.sync"),
+    "other_named_barrier": (CTA, "at shared address", "bar.sync"),
+    "copy_not_waited_for": (CTA, "at shared address", "bar.sync"),
+    "ctas": (CTAS, "8 bytes into a 8192-byte allocation", "__threadfence"),
+    "ctas_write_others": (CTAS, "0 bytes into a 8192-byte allocation", "__threadfence"),
+    "flag_no_release": (CTAS, "bytes into a 8192-byte allocation", "__threadfence"),
+    "flag_no_acquire": (CTAS, "bytes into a 8192-byte allocation", "__threadfence"),
+    "no_quiet": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_quiet"),
+    "signal_first": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_quiet"),
+    "no_wait": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_signal_wait_until"),
+    "others_do_not_wait": (PES, "bytes into a 8192-byte allocation of symmetric memory", "barrier of the CTA"),
+    "get_without_signal": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_signal_wait_until"),
+    "one_inbox": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_signal_wait_until"),
+    "narrow_scope": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_quiet"),
+}
+ORDERED = {
+    "barrier": CTA,
+    "named_barriers": CTA,
+    "copy_waited_for": CTA,
+    "ctas_write_the_same": CTAS,
+    "ctas_neighbours": CTAS,
+    "flag": CTAS,
+    "counter": CTAS,
+    "put_signal": PES,
+    "quiet": PES,
+    "fence": PES,
+    "device_barrier": PES,
+    "signals_that_grow": PES,
+}
+
+
+def run_kernel(
+    program: Path, folder: Path, entry: str, how: list[str], check: bool = True
+) -> "subprocess.CompletedProcess[str]":
+    (folder / "kernels.cu").write_text(KERNELS)
+    checks = ["--check", "races"] if check else []
+    if how is PES:
+        command = [program, "run", "--sim", *checks, *how, "--timeout", "60", program, "sim", "--block", "64"]
+    else:
+        command = [program, "sim", *checks, *how]
+    return subprocess.run(
+        [*command, "kernels.cu", "--entry", entry, "--symmetric", "--arg", "zero:8192"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("entry", RACES)
+def test_a_race(program: Path, tmp_path: Path, entry: str) -> None:
+    how, where, hint = RACES[entry]
+    done = run_kernel(program, tmp_path, entry, how)
+    assert done.returncode == 1, done.stderr
+    errors = [line for line in done.stderr.splitlines() if "nothing orders the two" in line]
+    assert errors, done.stderr
+    assert f"kernel '{entry}', CTA (" in errors[0], "the one access"
+    assert f"kernel '{entry}' (" in errors[0] and "kernels.cu:" in errors[0], "the other one, with its line"
+    assert where in errors[0]
+    assert how is not PES or ", which PE " in errors[0], "the other one's PE"
+    if "hint: its own report" not in done.stderr:
+        assert hint in done.stderr
+
+
+@pytest.mark.parametrize("entry", ORDERED)
+def test_no_race(program: Path, tmp_path: Path, entry: str) -> None:
+    done = run_kernel(program, tmp_path, entry, ORDERED[entry])
+    assert done.returncode == 0, done.stderr
+
+
+def test_only_if_asked(program: Path, tmp_path: Path) -> None:
+    assert run_kernel(program, tmp_path, "no_barrier", CTA, check=False).returncode == 0
+
+
+def test_usage(program: Path) -> None:
+    for command, text in (
+        (["run", "--sim", "--check", "speed", "x.py"], "--check takes 'races', not 'speed'"),
+        (["run", "--check", "races", "x.py"], "--check is for simulated GPUs"),
+        (["sim", "--check", "speed", "x.ptx"], "--check takes 'races', not 'speed'"),
+    ):
+        done = subprocess.run([program, *command], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and text in done.stderr
+    done = subprocess.run(
+        [program, "run", "--sim", "x"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ, INTARSIA_SIM_CHECK="speed"),
+    )
+    assert done.returncode != 0
+
+
+def run_example(program: Path, n: int, script: Path, *args: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [program, "run", "--sim", "--check", "races", "-n", str(n), script, *args],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=dict(os.environ, INTARSIA_PYTHON=sys.executable),
+    )
+
+
+@pytest.mark.parametrize("name", ["00-vector-add/vector-add.py", "01-simple-shift/simple-shift.py"])
+def test_small_examples(program: Path, name: str) -> None:
+    done = run_example(program, 3, EXAMPLES / name)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_gemm(program: Path) -> None:
+    done = run_example(program, 3, EXAMPLES / "02-allgather-gemm/ag-gemm.py", "--iterations", "5", "--slow", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("equal to NumPy's") == 3
+
+
+def edited(folder: Path, example: str, file: str, old: str, new: str) -> Path:
+    copy = folder / example
+    shutil.copytree(EXAMPLES / example, copy)
+    text = (copy / file).read_text()
+    assert old in text
+    (copy / file).write_text(text.replace(old, new))
+    return copy
+
+
+def test_the_shift_without_its_barrier(program: Path, tmp_path: Path) -> None:
+    call = "nvshmemx_barrier_all_on_stream(0);"
+    copy = edited(tmp_path, "01-simple-shift", "simple-shift-host.c", call, "")
+    done = run_example(program, 2, copy / "simple-shift.py")
+    assert done.returncode == 1
+    assert "nothing orders the two" in done.stderr, done.stderr
+
+
+def test_the_gemm_without_its_wait(program: Path, tmp_path: Path) -> None:
+    call = "nvshmem_signal_wait_until(signals + index, NVSHMEM_CMP_GE, epoch);"
+    copy = edited(tmp_path, "02-allgather-gemm", "ag-gemm-device.cu", call, ";")
+    done = run_example(program, 2, copy / "ag-gemm.py")
+    assert done.returncode == 1
+    assert "nothing orders the two" in done.stderr and "kernel 'ag_gemm'" in done.stderr, done.stderr
