@@ -395,13 +395,14 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
     if (!check_range(x, op, mask, copies->given, true, &access)) return ITS_SIM_STOP;
     x->frag->wrote = true;
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left), size = copies->given[lane];
-        if (x->warp->race && !its_sim_race_bytes(x, op, lane, access.pointer[lane], size, size, true, false))
+        uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = copies->given[lane];
+        if (x->warp->race &&
+            !its_sim_race_bytes(x, op, lane, access.pointer[lane], bytes, bytes, true, op->mode == ITS_BULK_REDUCE))
             return ITS_SIM_STOP;
         if (op->mode == ITS_BULK_ON_MBARRIER) {
             if (x->warp->race) /* whoever sees it complete has seen the copy */
-                its_sim_race_handover(
-                    x, copies->owner[lane]->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN), true);
+                its_sim_race_handover(x, copies->owner[lane]->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN),
+                                      true);
             its_sim_mbarriers *all = its_sim_mbarriers_of(x, copies->owner[lane]);
             if (!all) return its_sim_async_no_memory(x, op, mask);
             its_sim_bulk *bulks =

@@ -323,7 +323,9 @@ def test_small_examples(program: Path, name: str) -> None:
 
 
 def test_the_gemm(program: Path) -> None:
-    done = run_example(program, 3, EXAMPLES / "02-allgather-gemm/ag-gemm.py", "--iterations", "5", "--slow", "1")
+    done = run_example(
+        program, 3, EXAMPLES / "02-allgather-gemm/ag-gemm.py", "--case", "check", "--iterations", "5", "--slow", "1"
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("equal to NumPy's") == 3
 
@@ -348,6 +350,6 @@ def test_the_shift_without_its_barrier(program: Path, tmp_path: Path) -> None:
 def test_the_gemm_without_its_wait(program: Path, tmp_path: Path) -> None:
     call = "nvshmem_signal_wait_until(signals + index, NVSHMEM_CMP_GE, epoch);"
     copy = edited(tmp_path, "02-allgather-gemm", "ag-gemm-device.cu", call, ";")
-    done = run_example(program, 2, copy / "ag-gemm.py")
+    done = run_example(program, 2, copy / "ag-gemm.py", "--case", "check")
     assert done.returncode == 1
     assert "nothing orders the two" in done.stderr and "kernel 'ag_gemm'" in done.stderr, done.stderr
