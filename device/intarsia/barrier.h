@@ -93,11 +93,11 @@ INTARSIA_DEVICE void intarsia_complain_(intarsia_comm *comm, unsigned int reason
     asm volatile("trap;");
 }
 
-/* What speaks against using the communicator at all: a reason, or INTARSIA_COMM_FINE. */
-INTARSIA_DEVICE unsigned int intarsia_check_(const intarsia_comm *comm) {
-    if (comm->magic == INTARSIA_COMM_FREED) return INTARSIA_COMM_WAS_FREED;
-    if (comm->magic != INTARSIA_COMM_LIVE) asm volatile("trap;"); /* the pointer is none of a communicator */
-    return comm->rank == INTARSIA_COMM_NO_RANK ? INTARSIA_COMM_NOT_MEMBER : INTARSIA_COMM_FINE;
+/* What speaks against using a communicator at all: a reason, or INTARSIA_COMM_FINE. */
+INTARSIA_DEVICE unsigned int intarsia_check_(unsigned long long magic, unsigned int rank) {
+    if (magic == INTARSIA_COMM_FREED) return INTARSIA_COMM_WAS_FREED;
+    if (magic != INTARSIA_COMM_LIVE) asm volatile("trap;"); /* the pointer is none of a communicator */
+    return rank == INTARSIA_COMM_NO_RANK ? INTARSIA_COMM_NOT_MEMBER : INTARSIA_COMM_FINE;
 }
 
 /* -- queries --------------------------------------------------------------------------------------------------------- */
@@ -112,112 +112,122 @@ INTARSIA_DEVICE int intarsia_comm_local_size(const void *comm) {
     return (int)((const intarsia_comm *)comm)->local_size;
 }
 
-INTARSIA_DEVICE unsigned long long intarsia_delta_(const intarsia_comm *comm, unsigned int rank) {
-    return ((const unsigned long long *)comm->deltas)[rank];
+INTARSIA_DEVICE unsigned long long intarsia_delta_(unsigned long long deltas, unsigned int rank) {
+    return ((const unsigned long long *)deltas)[rank];
 }
 
 /* Where this PE reaches `address`, symmetric memory of its own, on the PE of rank `peer`. */
 INTARSIA_DEVICE void *intarsia_peer_ptr(const void *opaque, const void *address, int peer) {
     intarsia_comm *comm = (intarsia_comm *)opaque;
-    unsigned int reason = intarsia_check_(comm);
+    unsigned int reason = intarsia_check_(comm->magic, comm->rank);
     if (!reason && (unsigned int)peer >= comm->size) reason = INTARSIA_COMM_NO_PEER;
     if (reason) intarsia_complain_(comm, reason, INTARSIA_COMM_OP_PEER_PTR, (unsigned int)peer);
-    return (void *)((unsigned long long)address + intarsia_delta_(comm, (unsigned int)peer));
+    return (void *)((unsigned long long)address + intarsia_delta_(comm->deltas, (unsigned int)peer));
 }
 
 /* -- barriers -------------------------------------------------------------------------------------------------------- */
 
-INTARSIA_DEVICE intarsia_barrier_state *intarsia_state_(const intarsia_comm *comm, unsigned int index) {
-    return (intarsia_barrier_state *)comm->states + index;
-}
-INTARSIA_DEVICE unsigned long long intarsia_slot_(const intarsia_comm *comm, unsigned int index, unsigned int rank) {
-    return comm->slots + ((unsigned long long)index * comm->size + rank) * sizeof(unsigned long long);
-}
+/*
+ * What one thread needs for one barrier. All of it is read in front of the fence, which empties the L1 cache, and of the
+ * wait: then nothing has to be fetched between a store to a peer and a look at one's own slots.
+ */
+struct intarsia_turn_ {
+    unsigned int rank, size;   /* of the communicator */
+    unsigned int me, count;    /* this thread, of how many in the group; those from `size` on have no peer */
+    unsigned long long state;  /* address of the barrier's intarsia_barrier_state */
+    unsigned long long slots;  /* address of its row of slots */
+    unsigned long long deltas; /* address */
+    unsigned long long delta;  /* of this thread's first peer */
+    unsigned long long number; /* of the barrier: epoch + 1 */
+};
+
 /* The state is this PE's own, but the next barrier of this index may be another SM's. */
-INTARSIA_DEVICE unsigned long long intarsia_own_(const unsigned long long *at) {
-    unsigned long long value;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
+INTARSIA_DEVICE intarsia_barrier_state intarsia_own_(unsigned long long at) {
+    intarsia_barrier_state state;
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(state.epoch), "=l"(state.arrived)
+                 : "l"(at)
+                 : "memory");
+    return state;
 }
-INTARSIA_DEVICE void intarsia_set_own_(unsigned long long *at, unsigned long long value) {
+INTARSIA_DEVICE void intarsia_set_own_(unsigned long long at, unsigned long long value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
 
 /*
- * Looks at all that can be wrong with a barrier, in one place; `op` is what is done there. Returns the number of the
- * barrier, epoch + 1, to the threads that have a peer to tell or to wait for. The first thread of the group, which alone
- * changes the state, also looks at whether it is its turn.
+ * Begins an operation `op` at a barrier, and looks at all that can be wrong with it, in one place. The first thread of
+ * the group, which alone changes the state, also looks at whether it is its turn.
  */
-INTARSIA_DEVICE unsigned long long intarsia_begin_(intarsia_comm *comm, int group, unsigned int index, int order,
-                                                   unsigned int op) {
-    unsigned int reason = intarsia_check_(comm), number = index, me = intarsia_group_index_(group);
-    unsigned long long epoch = 0;
-    if (!reason && index >= comm->n_barriers) reason = INTARSIA_COMM_NO_BARRIER;
+INTARSIA_DEVICE intarsia_turn_ intarsia_begin_(intarsia_comm *comm, int group, unsigned int index, int order,
+                                               unsigned int op) {
+    unsigned long long magic = comm->magic, slots = comm->slots, states = comm->states;
+    unsigned int rank = comm->rank, size = comm->size, n_barriers = comm->n_barriers, number = index;
+    intarsia_turn_ turn = {rank, size, intarsia_group_index_(group), intarsia_group_count_(group)};
+    turn.deltas = comm->deltas;
+    turn.slots = slots + (unsigned long long)index * size * sizeof(unsigned long long);
+    turn.state = states + (unsigned long long)index * sizeof(intarsia_barrier_state);
+    unsigned int reason = intarsia_check_(magic, rank);
+    if (!reason && index >= n_barriers) reason = INTARSIA_COMM_NO_BARRIER;
     if (!reason && (unsigned int)group > INTARSIA_BLOCK)
         reason = INTARSIA_COMM_BAD_GROUP, number = (unsigned int)group;
     if (!reason && (unsigned int)order > INTARSIA_ACQ_REL)
         reason = INTARSIA_COMM_BAD_ORDER, number = (unsigned int)order;
-    if (!reason && me < comm->size) {
-        const intarsia_barrier_state *state = intarsia_state_(comm, index);
-        epoch = intarsia_own_(&state->epoch);
-        bool arrived = me == 0 && intarsia_own_(&state->arrived) != epoch;
-        if (me == 0 && op == INTARSIA_COMM_OP_WAIT && !arrived) reason = INTARSIA_COMM_NO_ARRIVE;
-        if (op != INTARSIA_COMM_OP_WAIT && arrived) reason = INTARSIA_COMM_TWO_ARRIVES;
+    if (!reason && turn.me < size) {
+        intarsia_barrier_state state = intarsia_own_(turn.state);
+        turn.delta = intarsia_delta_(turn.deltas, turn.me);
+        turn.number = state.epoch + 1;
+        bool first = turn.me == 0, arrived = state.arrived != state.epoch;
+        if (first && op == INTARSIA_COMM_OP_WAIT && !arrived) reason = INTARSIA_COMM_NO_ARRIVE;
+        if (first && op != INTARSIA_COMM_OP_WAIT && arrived) reason = INTARSIA_COMM_TWO_ARRIVES;
     }
     if (reason) intarsia_complain_(comm, reason, op, number);
-    return epoch + 1;
+    return turn;
 }
 
 /*
  * Each thread of the group tells some of the peers. What the whole group did comes before the stores: by the group's own
  * barrier in front of this, and then by each storing thread's fence.
  */
-INTARSIA_DEVICE void intarsia_tell_(const intarsia_comm *comm, int group, unsigned int index, int order,
-                                    unsigned long long number) {
-    unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
-    if (me >= comm->size) return;
-    if (me == 0) intarsia_set_own_(&intarsia_state_(comm, index)->arrived, number);
+INTARSIA_DEVICE void intarsia_tell_(const intarsia_turn_ &turn, int order) {
+    if (turn.me >= turn.size) return;
+    if (turn.me == 0) intarsia_set_own_(turn.state + sizeof(unsigned long long), turn.number); /* arrived */
+    unsigned long long mine = turn.slots + turn.rank * sizeof(unsigned long long);
     if (order & INTARSIA_RELEASE) intarsia_fence_();
-    unsigned long long mine = intarsia_slot_(comm, index, comm->rank);
+    intarsia_store_(mine + turn.delta, turn.number);
 #pragma unroll 1
-    for (unsigned int rank = me; rank < comm->size; rank += count)
-        intarsia_store_(mine + intarsia_delta_(comm, rank), number);
+    for (unsigned int rank = turn.me + turn.count; rank < turn.size; rank += turn.count)
+        intarsia_store_(mine + intarsia_delta_(turn.deltas, rank), turn.number);
 }
 
 /*
  * Each thread waits for some of the peers; the group's barrier makes what one has seen known to all. The new epoch is
  * known to all by the barrier in front of the next arrive.
  */
-INTARSIA_DEVICE void intarsia_await_(const intarsia_comm *comm, int group, unsigned int index, int order,
-                                     unsigned long long number) {
-    unsigned int me = intarsia_group_index_(group), count = intarsia_group_count_(group);
+INTARSIA_DEVICE void intarsia_await_(const intarsia_turn_ &turn, int group, int order) {
 #pragma unroll 1
-    for (unsigned int rank = me; rank < comm->size; rank += count) {
-        unsigned long long slot = intarsia_slot_(comm, index, rank);
+    for (unsigned int rank = turn.me; rank < turn.size; rank += turn.count) {
+        unsigned long long slot = turn.slots + rank * sizeof(unsigned long long);
         if (order & INTARSIA_ACQUIRE)
-            while (intarsia_load_acquire_(slot) < number) {}
+            while (intarsia_load_acquire_(slot) < turn.number) {}
         else
-            while (intarsia_load_(slot) < number) {}
+            while (intarsia_load_(slot) < turn.number) {}
     }
     intarsia_group_sync_(group);
-    if (me == 0) intarsia_set_own_(&intarsia_state_(comm, index)->epoch, number);
+    if (turn.me == 0) intarsia_set_own_(turn.state, turn.number); /* epoch */
 }
 
-INTARSIA_DEVICE void intarsia_barrier_arrive(const void *opaque, int group, unsigned int index, int order) {
-    intarsia_comm *comm = (intarsia_comm *)opaque;
+INTARSIA_DEVICE void intarsia_barrier_arrive(const void *comm, int group, unsigned int index, int order) {
     intarsia_group_sync_(group);
-    intarsia_tell_(comm, group, index, order, intarsia_begin_(comm, group, index, order, INTARSIA_COMM_OP_ARRIVE));
+    intarsia_tell_(intarsia_begin_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_ARRIVE), order);
 }
-INTARSIA_DEVICE void intarsia_barrier_wait(const void *opaque, int group, unsigned int index, int order) {
-    intarsia_comm *comm = (intarsia_comm *)opaque;
-    intarsia_await_(comm, group, index, order, intarsia_begin_(comm, group, index, order, INTARSIA_COMM_OP_WAIT));
+INTARSIA_DEVICE void intarsia_barrier_wait(const void *comm, int group, unsigned int index, int order) {
+    intarsia_await_(intarsia_begin_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_WAIT), group, order);
 }
-INTARSIA_DEVICE void intarsia_barrier_sync(const void *opaque, int group, unsigned int index, int order) {
-    intarsia_comm *comm = (intarsia_comm *)opaque;
+INTARSIA_DEVICE void intarsia_barrier_sync(const void *comm, int group, unsigned int index, int order) {
     intarsia_group_sync_(group);
-    unsigned long long number = intarsia_begin_(comm, group, index, order, INTARSIA_COMM_OP_SYNC);
-    intarsia_tell_(comm, group, index, order, number);
-    intarsia_await_(comm, group, index, order, number);
+    intarsia_turn_ turn = intarsia_begin_((intarsia_comm *)comm, group, index, order, INTARSIA_COMM_OP_SYNC);
+    intarsia_tell_(turn, order);
+    intarsia_await_(turn, group, order);
 }
 
 /* -- signals --------------------------------------------------------------------------------------------------------- */
@@ -229,7 +239,7 @@ INTARSIA_DEVICE void intarsia_barrier_sync(const void *opaque, int group, unsign
 INTARSIA_DEVICE void intarsia_signal(const void *opaque, int group, int peer, unsigned int slot, int op,
                                      unsigned long long value) {
     intarsia_comm *comm = (intarsia_comm *)opaque;
-    unsigned int reason = intarsia_check_(comm), number = slot;
+    unsigned int reason = intarsia_check_(comm->magic, comm->rank), number = slot;
     if (!reason && (unsigned int)peer >= comm->size) reason = INTARSIA_COMM_NO_PEER, number = (unsigned int)peer;
     if (!reason && slot >= comm->n_signals) reason = INTARSIA_COMM_NO_SIGNAL;
     if (!reason && (unsigned int)op > INTARSIA_SIGNAL_ADD)
@@ -237,7 +247,7 @@ INTARSIA_DEVICE void intarsia_signal(const void *opaque, int group, int peer, un
     if (reason) intarsia_complain_(comm, reason, INTARSIA_COMM_OP_SIGNAL, number);
     intarsia_group_sync_(group);
     if (intarsia_group_index_(group) != 0) return;
-    unsigned long long at = comm->signals + slot * 8ull + intarsia_delta_(comm, (unsigned int)peer);
+    unsigned long long at = comm->signals + slot * 8ull + intarsia_delta_(comm->deltas, (unsigned int)peer);
     intarsia_fence_();
     if (op == INTARSIA_SIGNAL_SET)
         intarsia_store_(at, value);
@@ -260,7 +270,7 @@ INTARSIA_DEVICE bool intarsia_compares_(unsigned long long seen, int cmp, unsign
 INTARSIA_DEVICE void intarsia_signal_wait(const void *opaque, int group, unsigned int slot, unsigned long long value,
                                           int cmp) {
     intarsia_comm *comm = (intarsia_comm *)opaque;
-    unsigned int reason = intarsia_check_(comm), number = slot;
+    unsigned int reason = intarsia_check_(comm->magic, comm->rank), number = slot;
     if (!reason && slot >= comm->n_signals) reason = INTARSIA_COMM_NO_SIGNAL;
     if (!reason && (unsigned int)cmp > INTARSIA_CMP_LT) reason = INTARSIA_COMM_BAD_COMPARE, number = (unsigned int)cmp;
     if (reason) intarsia_complain_(comm, reason, INTARSIA_COMM_OP_SIGNAL_WAIT, number);
