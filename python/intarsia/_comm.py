@@ -59,7 +59,7 @@ class Comm:
         options = CommOptions(
             _number(n_barriers, "number of barriers"), _number(n_signals, "number of signals"), pes, len(pes or ())
         )
-        self._backend.check(_lib.lib().its_comm_new(self._backend.c_handle, byref(options), byref(self._handle)))
+        self._backend.collective("its_comm_new", self._backend.c_handle, byref(options), byref(self._handle))
         info = _lib.lib().its_comm_query(self._handle).contents
         self.n_barriers, self.n_signals = int(info.n_barriers), int(info.n_signals)
         self.size, self.local_size = int(info.size), int(info.local_size)
@@ -117,7 +117,7 @@ class Comm:
         """Gives the memory back. Collective."""
         self._check_alive()
         self._finalizer.detach()
-        self._backend.check(_lib.lib().its_comm_free(self._handle))
+        self._backend.collective("its_comm_free", self._handle)
 
     def check_launch(self, kernel: str, most: int, grid: Sequence[int]) -> None:
         """A launch whose largest index is `most` must not go beyond what there is."""

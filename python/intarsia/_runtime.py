@@ -97,6 +97,12 @@ class Backend:
         with self._told_where():
             self._call("free", kind, address)
 
+    def collective(self, function: str, *args: Any) -> None:
+        """A function of the library that makes such calls by itself."""
+        self.announce()
+        with self._told_where():
+            self.check(getattr(_lib.lib(), function)(*args))
+
     @contextlib.contextmanager
     def _told_where(self) -> Iterator[None]:
         """For calls that PEs must make alike: a message about them says at which line of the program each was made."""

@@ -335,6 +335,14 @@ def test_a_communicator_that_is_dropped_is_told(simulator):
         del comm
 
 
+def test_pes_that_want_different_communicators_are_told(launch):
+    program = "import intarsia\nintarsia.init()\nintarsia.Comm(n_barriers=2 + intarsia.my_pe())\n"
+    done = launch(2, program)
+    assert done.returncode != 0
+    told = re.search(r"PE \d asked for \d+ bytes aligned to 256 at (\S+), but PE \d asked for \d+", done.stderr)
+    assert told and told[1].endswith("script.py:3"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
