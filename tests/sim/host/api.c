@@ -2,6 +2,7 @@
  * A host file as a user writes one, and a program of its own: every call of the host API that the simulator has, on as
  * many PEs as the environment says. Compiled by tests/sim/test_host.c; exit code 0 if all is as it should be.
  */
+#include <cuda.h>
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -53,6 +54,32 @@ static void beginning(void) {
     nvshmemx_vendor_get_version_info(&major, &minor, &patch);
     EXPECT(major == 3);
     EXPECT(nvshmemx_cumodule_init(NULL) == 0);
+}
+
+static CUresult encode(CUtensorMap *map, void *base, cuuint32_t rank, cuuint32_t columns, CUtensorMapSwizzle swizzle) {
+    const cuuint64_t dims[2] = {64, 32}, strides[1] = {128};
+    const cuuint32_t box[2] = {columns, 8}, steps[2] = {1, 1};
+    return cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank, base, dims, strides, box, steps,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+static void tensor_maps(void) {
+    void *base;
+    CUtensorMap one, other;
+    CUDA(cudaMalloc(&base, 4096));
+    memset(&one, 0, sizeof one);
+    EXPECT(sizeof one == 128);
+    EXPECT(encode(&one, base, 2, 64, CU_TENSOR_MAP_SWIZZLE_128B) == CUDA_SUCCESS);
+    EXPECT(encode(&other, base, 2, 64, CU_TENSOR_MAP_SWIZZLE_128B) == CUDA_SUCCESS);
+    EXPECT(memcmp(&one, &other, sizeof one) == 0);
+    EXPECT(encode(&other, base, 2, 32, CU_TENSOR_MAP_SWIZZLE_64B) == CUDA_SUCCESS);
+    EXPECT(memcmp(&one, &other, sizeof one) != 0);
+    EXPECT(encode(&other, base, 2, 64, CU_TENSOR_MAP_SWIZZLE_64B) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(encode(&other, (char *)base + 8, 2, 64, CU_TENSOR_MAP_SWIZZLE_128B) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(encode(&other, base, 6, 64, CU_TENSOR_MAP_SWIZZLE_128B) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(encode(NULL, base, 2, 64, CU_TENSOR_MAP_SWIZZLE_128B) == CUDA_ERROR_INVALID_VALUE);
+    CUDA(cudaFree(base));
 }
 
 static void teams(void) {
@@ -289,6 +316,7 @@ int main(void) {
     symmetric_memory();
     device();
     memory();
+    tensor_maps();
     streams();
     on_streams();
     CUDA(cudaGetLastError());
