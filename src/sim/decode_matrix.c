@@ -156,6 +156,9 @@ void its_sim_decode_matrix(its_sim_decoder *d) {
     case ITS_OP_MMA:
         mma(d);
         break;
+    case ITS_OP_WMMA:
+        its_sim_decode_wmma(d);
+        break;
     case ITS_OP_LDMATRIX:
         move(d, true);
         break;

@@ -47,7 +47,7 @@ static void step(its_context *ctx, its_sim_grid *grid) {
 static void run(its_context *ctx, const its_sim_entry *entry, const char *buffer) {
     char params[MOST_PARAMS] = {0};
     its_sim_grid *grid;
-    its_sim_launch launch = {.grid = {3, 1, 1}, .block = {40, 1, 1}, .shared = 256, .params = params};
+    its_sim_launch launch = {.grid = {4, 1, 1}, .block = {128, 1, 1}, .shared = 256, .params = params};
     if (entry->param_size > sizeof params) return;
     if (entry->reqntid[0]) memcpy(launch.block, entry->reqntid, sizeof launch.block);
     if ((uint64_t)launch.block[0] * launch.block[1] * launch.block[2] > 256) return;
