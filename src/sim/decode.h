@@ -146,7 +146,7 @@ its_sim_decode_group its_sim_decode_address, its_sim_decode_memory, its_sim_deco
 its_sim_decode_group its_sim_decode_hint, its_sim_decode_branch, its_sim_decode_call, its_sim_decode_barrier;
 its_sim_decode_group its_sim_decode_vote, its_sim_decode_shuffle, its_sim_decode_matrix;
 its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier, its_sim_decode_cluster, its_sim_decode_stack;
-its_sim_decode_group its_sim_decode_tensormap, its_sim_decode_wgmma;
+its_sim_decode_group its_sim_decode_tensormap, its_sim_decode_wgmma, its_sim_decode_video;
 /* Refused by name. */
 its_sim_decode_group its_sim_decode_none;
 

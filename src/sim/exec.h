@@ -303,6 +303,6 @@ const its_sim_isa *its_sim_isa_best(void);
 #include "sim/acts.def"
 #undef ITS_ACT
 #undef ITS_ACT_FAST
-its_sim_alu its_sim_alu_CVT, its_sim_alu_CVT_PAIR, its_sim_alu_ROUND_F32, its_sim_alu_ROUND_F64;
+its_sim_alu its_sim_alu_VIDEO, its_sim_alu_CVT, its_sim_alu_CVT_PAIR, its_sim_alu_ROUND_F32, its_sim_alu_ROUND_F64;
 
 #endif
