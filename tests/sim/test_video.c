@@ -157,7 +157,7 @@ static form random_form(unsigned turn) {
     if (f.parts > 1) {
         simd_selector(f.from_a, f.parts), simd_selector(f.from_b, f.parts);
         strcpy(f.to, masks[f.parts / 4][draw(4)]);
-        f.second = draw(2) ? "add" : "";
+        f.second = draw(2) && !f.sat ? "add" : "";
         return f;
     }
     scalar_selector(f.from_a), scalar_selector(f.from_b);
