@@ -106,6 +106,7 @@ its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint3
     copy->mask = mask;
     copy->size = op->size;
     copy->op = op;
+    copy->generation = its_sim_memory_generation(x->memory);
     memcpy(copy->to, access.pointer, sizeof(copy->to));
     memcpy(copy->from, copies->from, sizeof(copy->from));
     memcpy(copy->given, copies->given, sizeof(copy->given));
@@ -114,14 +115,17 @@ its_sim_verdict its_sim_act_COPY_TO(its_sim_exec *x, const its_sim_op *op, uint3
     return ITS_SIM_NEXT;
 }
 
-/* False: a race was found. */
+/* False, with a fault, if a race was found or what is to be read was freed meanwhile. */
 static bool finish_copy(its_sim_exec *x, its_sim_copy *copy, uint32_t mask, int64_t left) {
     const its_sim_copies *copies = x->warp->copies;
+    bool changed = copy->generation != its_sim_memory_generation(x->memory);
     uint32_t done = 0;
     for (uint32_t lanes = copy->mask & mask; lanes; lanes &= lanes - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(lanes);
         if (left >= 0 && (int64_t)copy->group[lane] + left >= (int64_t)copies->committed[lane]) continue;
         uint32_t given = copy->given[lane];
+        uint64_t from = (uint64_t)(uintptr_t)copy->from[lane];
+        if (given && changed && !its_sim_access_global(x, copy->op, lane, from, given, false)) return false;
         if (given) memcpy(copy->to[lane], copy->from[lane], given);
         if (given < copy->size) memset(copy->to[lane] + given, 0, copy->size - given);
         done |= 1u << lane;
@@ -351,7 +355,7 @@ its_sim_verdict its_sim_act_MBARRIER(its_sim_exec *x, const its_sim_op *op, uint
 
 /* -- bulk copies --------------------------------------------------------------------------------------------------- */
 
-/* Checks the first and the last 16 bytes of each lane's range; fills access->pointer with where it begins. */
+/* Checks each lane's range and its alignment; fills access->pointer with where it begins. */
 static bool check_range(its_sim_exec *x, const its_sim_op *op, uint32_t mask, const u32 *size, bool writes,
                         its_sim_access *access) {
     its_sim_access_addresses(x, op, access);
@@ -362,10 +366,17 @@ static bool check_range(its_sim_exec *x, const its_sim_op *op, uint32_t mask, co
                              "copies %u bytes; a bulk copy takes a multiple of 16", (unsigned)bytes);
             return false;
         }
+        if (!its_sim_access_check(x, op, 1u << lane, 16, writes, access)) return false;
+        char *begin = access->pointer[lane];
+        uint64_t address = access->address[lane];
+        if ((uint64_t)(uintptr_t)begin == address) { /* in global memory there may be more than one allocation */
+            if (!its_sim_access_global(x, op, lane, address, bytes, writes)) return false;
+            continue;
+        }
         access->address[lane] += bytes - 16;
         if (!its_sim_access_check(x, op, 1u << lane, 16, writes, access)) return false;
-        access->address[lane] -= bytes - 16;
-        if (!its_sim_access_check(x, op, 1u << lane, 16, writes, access)) return false;
+        access->address[lane] = address;
+        access->pointer[lane] = begin;
     }
     return true;
 }

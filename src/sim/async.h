@@ -22,6 +22,7 @@ typedef struct its_sim_copy {
     char *to[ITS_LANES], *from[ITS_LANES];
     uint32_t given[ITS_LANES];
     uint32_t group[ITS_LANES]; /* the lane's group that it belongs to */
+    uint64_t generation;       /* of the memory table, when what is read was checked */
 } its_sim_copy;
 
 struct its_sim_copies {

@@ -332,7 +332,7 @@ static void test_refusals(void **state) {
                  ".extern .func nowhere();\n"
                  ".visible .entry good() { ret; }\n"
                  ".visible .entry bad() {\n.reg .f32 %f<4>; .reg .b32 %r<2>; call g, ();\n"
-                 "add.rn.wobbly.f32 %f0, %f1, %f2;\nvadd4.u32.u32.u32 %r0, %r1, %r1, %r1;\ncall nowhere, (); mov.u32 "
+                 "add.rn.wobbly.f32 %f0, %f1, %f2;\nvavrg4.u32.u32.u32 %r0, %r1, %r1, %r1;\ncall nowhere, (); mov.u32 "
                  "%r0, %nonsense; ret; }\n");
     const its_sim_entry *entry;
     assert_int_equal(its_sim_program_entry(k.ctx, k.program, "good", &entry), ITS_OK);
@@ -342,7 +342,7 @@ static void test_refusals(void **state) {
     assert_int_equal(its_diag_count(k.ctx), 5);
     static const char *const messages[] = {
         "the simulator doesn't have 'add' with '.wobbly'",
-        "the simulator doesn't have the instruction 'vadd4.u32.u32.u32'",
+        "the simulator doesn't have the instruction 'vavrg4.u32.u32.u32'",
         "nobody defines 'nowhere'",
         "the simulator doesn't have the special register '%nonsense'",
         "the simulator doesn't have the instruction 'tex.frobnicate.v4'",
@@ -384,6 +384,11 @@ static void test_launches(void **state) {
         assert_string_equal(kit_message(&k), cases[i].message);
     }
     kit_run(&k, (kit_launch){"g", 1, 64, 0, {0}});
+    k.machine.max_shared = 163 << 10; /* sm_80 */
+    kit_launch large = {"f", 1, 1, 170000, {0}};
+    assert_int_equal(kit_make_grid(&k, &large), ITS_ERR_INPUT);
+    assert_string_equal(kit_message(&k),
+                        "kernel 'f' can't be launched: 171000 bytes of shared memory per CTA, the device has 166912");
     kit_close(&k);
 }
 

@@ -289,6 +289,8 @@ static void test_matrix_faults(void **state) {
                  "reads 16 bytes");
     expect_fault(OWN_16 "add.u32 %r2, %r2, 4096; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r4};\n",
                  "writes 16 bytes");
+    expect_fault(OWN_16 "add.u32 %r2, %r2, 8; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r4};\n",
+                 "no multiple of");
 }
 
 /* What needs all 32 threads doesn't make do with those that are left. */
@@ -380,6 +382,43 @@ static void test_bulk_copy_completes_on_its_mbarrier(void **state) {
     kit_close(&k);
 }
 
+#define BULK(to, from, size)                                                                          \
+    "mov.u32 %r8, m; setp.ne.u32 %p1, %r0, 0; @!%p1 mbarrier.init.shared.b64 [%r8], 1; bar.sync 0;\n" \
+    "@!%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [" to "], [" from "], " size ", [%r8];\n"
+
+static void test_bulk_faults(void **state) {
+    (void)state;
+    expect_fault(BULK("%r1", "%rd0", "24"), "copies 24 bytes; a bulk copy takes a multiple of 16");
+    expect_fault(BULK("%r1", "%rd0", "0"), "copies 0 bytes; a bulk copy takes a multiple of 16");
+    expect_fault(BULK("%r1", "%rd0+8", "32"), "no multiple of 16");
+    expect_fault(BULK("%r1+8", "%rd0", "32"), "no multiple of 16");
+    expect_fault(BULK("%r1", "%rd0", "4096"), "reads 4096 bytes at address");
+    expect_fault(BULK("%r1+1008", "%rd0", "64"), "writes 16 bytes");
+    expect_fault(
+        "@%p1 bra L; L: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 64, [%r1];\n",
+        "which was not initialised");
+    expect_fault("cp.async.bulk.global.shared::cta.bulk_group [%rd1+1000], [%r1], 64;\n", "no multiple of 16");
+    expect_fault("cp.async.bulk.global.shared::cta.bulk_group [%rd1+2032], [%r1], 64;\n", "writes 64 bytes");
+}
+
+/* A kernel frees memory that is still to be copied. */
+static void test_copy_of_freed_memory(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k,
+             ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n"
+             ".visible .entry f()\n{ .reg .b32 %r<4>; .reg .b64 %rd<4>; .shared .align 16 .b8 s[64];\n"
+             "{ .param .b64 a; .param .b64 q; st.param.b64 [a], 64; call (q), malloc, (a); ld.param.b64 %rd0, [q]; }\n"
+             "mov.u32 %r0, s; cp.async.cg.shared.global [%r0], [%rd0], 16; cp.async.commit_group;\n"
+             "{ .param .b64 a; st.param.b64 [a], %rd0; call free, (a); }\n"
+             "cp.async.wait_group 0; ret; }\n");
+    assert_int_equal(kit_launch_run(&k, (kit_launch){"f", 1, 1, 0, {0}}), ITS_SIM_FAULT);
+    its_sim_fault_report(k.ctx, its_sim_grid_fault(k.grid));
+    if (!strstr(kit_message(&k), "reads 16 bytes at address")) fail_msg("reported: %s", kit_message(&k));
+    kit_close(&k);
+}
+
 static void test_mbarrier_phases(void **state) {
     (void)state;
     kit k;
@@ -405,6 +444,11 @@ static void test_mbarrier_phases(void **state) {
 static void test_mbarrier_faults(void **state) {
     (void)state;
     expect_fault("mov.u32 %r8, m; mbarrier.arrive.shared.b64 _, [%r8];\n", "which was not initialised");
+    expect_fault("mov.u32 %r8, m; mbarrier.test_wait.parity.shared.b64 %p1, [%r8], 0;\n", "which was not initialised");
+    expect_fault("mov.u32 %r8, m; mbarrier.expect_tx.relaxed.cta.shared.b64 [%r8], 16;\n", "which was not initialised");
+    expect_fault("mov.u32 %r8, m; setp.ne.u32 %p1, %r0, 0; @!%p1 mbarrier.init.shared.b64 [%r8], 4;\n"
+                 "@!%p1 mbarrier.inval.shared.b64 [%r8]; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r8];\n",
+                 "which was not initialised");
     expect_fault("mov.u32 %r8, m; mbarrier.init.shared.b64 [%r8], 0;\n", "for 0 arrivals");
     expect_fault("mov.u32 %r8, m; mbarrier.init.shared.b64 [%r8], 4; mov.b64 %rd4, 5; st.shared.b64 [%r8], %rd4;\n"
                  "mbarrier.arrive.shared.b64 _, [%r8];\n",
@@ -449,6 +493,8 @@ int main(void) {
         cmocka_unit_test(test_copy_faults),
         cmocka_unit_test(test_copy_of_a_wrong_size),
         cmocka_unit_test(test_bulk_copy_completes_on_its_mbarrier),
+        cmocka_unit_test(test_bulk_faults),
+        cmocka_unit_test(test_copy_of_freed_memory),
         cmocka_unit_test(test_mbarrier_phases),
         cmocka_unit_test(test_mbarrier_faults),
         cmocka_unit_test(test_a_phase_that_never_comes),
