@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +64,16 @@ def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 def launch(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a script on several PEs: launch(4, path)."""
 
-    def run(n: int, script: str | Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        n: int, script: str | Path, *arguments: str, options: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
         assert PROGRAM.exists(), f"{PROGRAM} is not built: run make"
         if isinstance(script, str):
             path = tmp_path / "script.py"
             path.write_text(script)
             script = path
         return subprocess.run(
-            [str(PROGRAM), "run", "--sim", "-n", str(n), str(script), *arguments],
+            [str(PROGRAM), "run", "--sim", *options, "-n", str(n), str(script), *arguments],
             capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "INTARSIA_PYTHON": sys.executable},
         )  # fmt: skip

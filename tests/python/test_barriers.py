@@ -47,9 +47,33 @@ def test_signals_and_queries(launch, n):
 @pytest.mark.parametrize("n", [2, 8])
 def test_example_03(launch, n):
     example = ROOT / "examples" / "03-device-barrier" / "device-barrier.py"
-    done = launch(n, example, "--case", "check", "-n", "300", "--times", "2", "--slow", str(n - 1))
+    races = ["--check", "races"] if n == 2 else []
+    done = launch(n, example, "--case", "check", "-n", "300", "--times", "2", "--slow", str(n - 1), options=races)
     expect_good(done)
     assert len(re.findall(r": equal to NumPy's, largest difference 0$", done.stdout, re.M)) == 2 * n, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wait", "ordered"),
+    [
+        ("release", "acquire", True), ("acq_rel", "acq_rel", True), ("relaxed", "acquire", False),
+        ("release", "relaxed", False), ("acquire", "release", False), ("relaxed", "relaxed", False),
+    ],
+)  # fmt: skip
+def test_the_race_detector_agrees_with_the_orders(launch, arrive, wait, ordered):
+    done = launch(2, PROGRAMS / "barrier_orders.py", arrive, wait, options=["--check", "races"])
+    assert (done.returncode == 0) == ordered, done.stdout + done.stderr
+    assert ordered or re.search(r"reads 4 bytes at address \S+, .* of symmetric memory, which PE \d", done.stderr)
+
+
+@pytest.mark.parametrize(("kind", "group"), [("split", "block"), ("sync", "warp"), ("split", "thread")])
+def test_rounds_have_no_race(launch, kind, group):
+    done = launch(3, PROGRAMS / "barrier_rounds.py", kind, "8", group, options=["--check", "races"])
+    expect_good(done, *(f"PE {pe} of 3: 8 rounds of {kind} by {group}: 0 wrong" for pe in range(3)))
+
+
+def test_signals_have_no_race(launch):
+    expect_good(launch(3, PROGRAMS / "barrier_signals.py", options=["--check", "races"]), "PE 2 of 3: good")
 
 
 def test_the_first_program_of_the_document(launch, tmp_path):
