@@ -102,7 +102,7 @@ class AllGatherGemm:
         opened = self.host.ag_open(m * self.row_bytes, self.most_chunks)
         self._done(opened, "there is no symmetric memory for the workspace")
         # Its wait acquires what the copy engines and multiprocessors of others write, not what a network card does.
-        is_hopper = self.on_gpu and triton.runtime.driver.active.get_current_target().arch == 90
+        is_hopper = triton.runtime.driver.active.get_current_target().arch == 90
         self.has_hopper = is_hopper and bool(self.host.ag_all_near())
         self._bound: dict[tuple, tuple] = {}
         self.plan, self.why = (plan, "given") if plan else self._find_plan()
@@ -113,7 +113,7 @@ class AllGatherGemm:
         """What PE 0 finds: PEs that follow different plans would wait for chunks that never come."""
         plan, why = kept(self.problem, self.machine)
         if plan is None or (plan.kernel == "hopper" and not self.has_hopper):
-            plan, other = default(self.problem, self.has_hopper)
+            plan, other = default(self.problem, self.has_hopper and self.on_gpu)
             why = f"{other} ({why})"
         return Plan.of(self.agree(plan.numbers())), why
 

@@ -254,6 +254,20 @@ def test_every_way_to_push_gives_the_same(launch, n, options):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ["-m", "128", "-n", "136", "-k", "72"],
+        ["-m", "256", "-n", "64", "-k", "64", "--push", "sm", "--dtype", "bfloat16", "--iterations", "1"],
+    ],
+)
+def test_the_kernel_for_hopper(launch, options):
+    """TMA, warps with roles, wgmma and the wait between them, on the simulator."""
+    done = launch(2, EXAMPLE / "ag-gemm.py", "--kernel", "hopper", *options, options=("--arch", "sm_90a"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"equal to NumPy's, largest difference 0\.0", done.stdout)) == 2
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--chunk-rows", "33"], "chunks of 33 rows are no whole number of tiles of 32"),
