@@ -6,9 +6,9 @@
  *     wait     until every peer has come; what they published is seen after it
  *     sync     both
  *
- * A barrier is named by a communicator (intarsia.Comm, its_comm_new) and an index. On each PE one group of threads takes
- * part: a thread, a warp or a block, all of whose threads make the call. Each operation has an order; a barrier that
- * hands data over needs RELEASE when it arrives and ACQUIRE when it waits, which ACQ_REL is both of.
+ * A barrier is named by a communicator (intarsia.Comm, its_comm_new) and an index. On each PE one group of threads
+ * takes part: a thread, a warp or a block, all of whose threads make the call. Each operation has an order; a barrier
+ * that hands data over needs RELEASE when it arrives and ACQUIRE when it waits, which ACQ_REL is both of.
  *
  * A call that makes no sense leaves word with the communicator and traps.
  */
@@ -31,7 +31,7 @@ enum intarsia_compare {
 
 #define INTARSIA_DEVICE static __device__ __forceinline__
 
-/* -- strong accesses, at system scope: whoever looks, looks at the same word ----------------------------------------- */
+/* -- strong accesses, at system scope: whoever looks, looks at the same word --------------------------------------- */
 
 INTARSIA_DEVICE void intarsia_store_(unsigned long long at, unsigned long long value) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
@@ -53,7 +53,7 @@ INTARSIA_DEVICE void intarsia_fence_(void) {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
-/* -- groups of threads ----------------------------------------------------------------------------------------------- */
+/* -- groups of threads --------------------------------------------------------------------------------------------- */
 
 INTARSIA_DEVICE unsigned int intarsia_block_size_(void) {
     return blockDim.x * blockDim.y * blockDim.z;
@@ -71,7 +71,7 @@ INTARSIA_DEVICE void intarsia_group_sync_(int group) {
     if (group == INTARSIA_BLOCK) __syncthreads();
 }
 
-/* -- complaints ------------------------------------------------------------------------------------------------------ */
+/* -- complaints ---------------------------------------------------------------------------------------------------- */
 
 /* A thread that comes second waits until the first has said everything, or its trap would come too early. */
 INTARSIA_DEVICE void intarsia_complain_(intarsia_comm *comm, unsigned int reason, unsigned int op,
@@ -100,7 +100,7 @@ INTARSIA_DEVICE unsigned int intarsia_check_(unsigned long long magic, unsigned 
     return rank == INTARSIA_COMM_NO_RANK ? INTARSIA_COMM_NOT_MEMBER : INTARSIA_COMM_FINE;
 }
 
-/* -- queries --------------------------------------------------------------------------------------------------------- */
+/* -- queries ------------------------------------------------------------------------------------------------------- */
 
 /* Ranks count from 0 within the team; "local" is among the members that are reached by loads and stores. */
 INTARSIA_DEVICE int intarsia_comm_rank(const void *comm) { return (int)((const intarsia_comm *)comm)->rank; }
@@ -125,11 +125,11 @@ INTARSIA_DEVICE void *intarsia_peer_ptr(const void *opaque, const void *address,
     return (void *)((unsigned long long)address + intarsia_delta_(comm->deltas, (unsigned int)peer));
 }
 
-/* -- barriers -------------------------------------------------------------------------------------------------------- */
+/* -- barriers ------------------------------------------------------------------------------------------------------ */
 
 /*
- * What one thread needs for one barrier. All of it is read in front of the fence, which empties the L1 cache, and of the
- * wait: then nothing has to be fetched between a store to a peer and a look at one's own slots.
+ * What one thread needs for one barrier. All of it is read in front of the fence, which empties the L1 cache, and of
+ * the wait: then nothing has to be fetched between a store to a peer and a look at one's own slots.
  */
 struct intarsia_turn_ {
     unsigned int rank, size;   /* of the communicator */
@@ -185,8 +185,8 @@ INTARSIA_DEVICE intarsia_turn_ intarsia_begin_(intarsia_comm *comm, int group, u
 }
 
 /*
- * Each thread of the group tells some of the peers. What the whole group did comes before the stores: by the group's own
- * barrier in front of this, and then by each storing thread's fence.
+ * Each thread of the group tells some of the peers. What the whole group did comes before the stores: by the group's
+ * own barrier in front of this, and then by each storing thread's fence.
  */
 INTARSIA_DEVICE void intarsia_tell_(const intarsia_turn_ &turn, int order) {
     if (turn.me >= turn.size) return;
@@ -230,7 +230,7 @@ INTARSIA_DEVICE void intarsia_barrier_sync(const void *comm, int group, unsigned
     intarsia_await_(turn, group, order);
 }
 
-/* -- signals --------------------------------------------------------------------------------------------------------- */
+/* -- signals ------------------------------------------------------------------------------------------------------- */
 
 /*
  * One word of a peer is set, or added to, after all that the group did before: a release. The group's first thread does

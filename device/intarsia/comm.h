@@ -10,7 +10,7 @@
  *     +-------------------------------+ -- complaint -> struct intarsia_comm_complaint, pes [size]
  *
  * A symmetric address of this PE plus deltas[r] is where this PE reaches the same thing on the PE of rank r. Slot
- * [index][r] holds how many barriers `index` rank r has arrived at: peers write their own column of it and nobody else's.
+ * [index][r] holds how many times rank r has arrived at barrier `index`: a peer writes its own column and no other.
  */
 #ifndef INTARSIA_COMM_LAYOUT_H
 #define INTARSIA_COMM_LAYOUT_H
