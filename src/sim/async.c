@@ -180,6 +180,18 @@ static bool still_there(its_sim_exec *x, const its_sim_op *op, uint32_t lane, co
     return its_sim_access_global(x, op, lane, (uint64_t)(uintptr_t)from, size, false);
 }
 
+static bool make_copy(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_bulk *bulk) {
+    if (!bulk->from && bulk->mode != ITS_TENSOR_PLAIN)
+        its_sim_reduce(x, (its_sim_atomic)bulk->mode, (its_type)bulk->type, bulk->to, bulk->data);
+    else if (!bulk->from)
+        memcpy(bulk->to, bulk->data, bulk->size);
+    else if (still_there(x, op, lane, bulk->from, bulk->size))
+        memmove(bulk->to, bulk->from, bulk->size);
+    else
+        return false;
+    return true;
+}
+
 /* Copies that complete on the barrier are done now: somebody looks at it. False after a fault. */
 static bool finish_bulks(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_mbarriers *all,
                          its_sim_mbarrier *barrier) {
@@ -187,8 +199,7 @@ static bool finish_bulks(its_sim_exec *x, const its_sim_op *op, uint32_t lane, i
     for (uint32_t i = 0; i < all->n_bulks; i++) {
         its_sim_bulk *bulk = &all->bulks[i];
         if (bulk->barrier == barrier->address) {
-            if (!still_there(x, op, lane, bulk->from, bulk->size)) return false;
-            memmove(bulk->to, bulk->from, bulk->size);
+            if (!make_copy(x, op, lane, bulk)) return false;
             x->frag->wrote = true;
             barrier->bytes -= bulk->size;
             settle(barrier);
@@ -398,6 +409,18 @@ its_sim_verdict its_sim_act_BULK_FROM(its_sim_exec *x, const its_sim_op *op, uin
     return ITS_SIM_NEXT;
 }
 
+/* Notes a copy in the CTA that has its mbarrier; false if memory ran out. */
+static bool note(its_sim_exec *x, uint32_t lane, its_sim_bulk *bulk) {
+    its_sim_mbarriers *all = its_sim_mbarriers_of(x, x->warp->copies->owner[lane]);
+    its_sim_bulk *bulks =
+        all ? its_sim_async_grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks)) : NULL;
+    if (!bulks) return false;
+    all->bulks = bulks;
+    bulk->barrier = x->warp->copies->barrier[lane];
+    bulks[all->n_bulks++] = *bulk;
+    return true;
+}
+
 /* The copy to global memory is made at once: what it reads may be overwritten only after a wait, so nobody can tell. */
 its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_copies *copies = its_sim_copies_of(x);
@@ -414,14 +437,8 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
             if (x->warp->race) /* whoever sees it complete has seen the copy */
                 its_sim_race_handover(x, copies->owner[lane]->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN),
                                       true);
-            its_sim_mbarriers *all = its_sim_mbarriers_of(x, copies->owner[lane]);
-            if (!all) return its_sim_async_no_memory(x, op, mask);
-            its_sim_bulk *bulks =
-                its_sim_async_grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks));
-            if (!bulks) return its_sim_async_no_memory(x, op, mask);
-            all->bulks = bulks;
-            bulks[all->n_bulks++] =
-                (its_sim_bulk){access.pointer[lane], copies->from[lane], copies->given[lane], copies->barrier[lane]};
+            its_sim_bulk bulk = {.to = access.pointer[lane], .from = copies->from[lane], .size = bytes};
+            if (!note(x, lane, &bulk)) return its_sim_async_no_memory(x, op, mask);
         } else if (op->mode == ITS_BULK_REDUCE) {
             uint32_t size = its_type_size((its_type)op->type);
             for (uint32_t at = 0; at < copies->given[lane]; at += size)
@@ -430,6 +447,30 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
         } else {
             memmove(access.pointer[lane], copies->from[lane], copies->given[lane]);
         }
+    }
+    return ITS_SIM_NEXT;
+}
+
+/* st.async and red.async; op->list: a register for each element. */
+its_sim_verdict its_sim_act_STORE_ASYNC(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    const uint32_t *list = x->program->lists.items + op->list;
+    uint32_t bytes = (uint32_t)op->size * op->vec;
+    its_sim_access access;
+    its_sim_access_addresses(x, op, &access);
+    if (!its_sim_access_check(x, op, mask, bytes, true, &access)) return ITS_SIM_STOP;
+    x->frag->wrote = true;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        its_sim_bulk bulk = {.to = access.pointer[lane], .size = bytes, .mode = (uint8_t)op->mode, .type = op->type};
+        for (uint32_t k = 0; k < op->vec; k++)
+            memcpy(bulk.data + k * op->size, x->regs + list[k] + (size_t)lane * op->size, op->size);
+        if (x->warp->race) { /* as a bulk copy */
+            const its_sim_cta *owner = x->warp->copies->owner[lane];
+            if (!its_sim_race_bytes(x, op, lane, bulk.to, bytes, bytes, true, op->mode != ITS_TENSOR_PLAIN))
+                return ITS_SIM_STOP;
+            its_sim_race_handover(x, owner->shared + (x->warp->copies->barrier[lane] - ITS_SIM_SHARED_BEGIN), true);
+        }
+        if (!note(x, lane, &bulk)) return its_sim_async_no_memory(x, op, mask);
     }
     return ITS_SIM_NEXT;
 }

@@ -35,11 +35,13 @@ struct its_sim_copies {
     its_sim_cta *owner[ITS_LANES]; /* and the CTA that has it */
 };
 
-/* A bulk copy that completes on an mbarrier. */
+/* A bulk copy, or an asynchronous store, that completes on an mbarrier. */
 typedef struct its_sim_bulk {
     char *to;
-    const char *from;
+    const char *from;       /* NULL: `data` is stored */
     uint32_t size, barrier; /* the address of the mbarrier in shared memory */
+    uint8_t mode, type;     /* of data: ITS_TENSOR_PLAIN, or an its_sim_atomic and what it reduces */
+    char data[16];
 } its_sim_bulk;
 
 /* The same of a box of a tensor. */
@@ -91,7 +93,7 @@ enum { /* op->mode of TENSOR_REPLACE: the field; vec: which of several */
        ITS_TENSOR_FILL
 };
 
-enum {                                     /* op->mode of TENSOR_STORE */
+enum {                                     /* op->mode of TENSOR_STORE and STORE_ASYNC */
        ITS_TENSOR_PLAIN = ITS_ATOM_DEC + 1 /* or an its_sim_atomic: what is there is reduced with what comes */
 };
 

@@ -155,8 +155,8 @@ void its_sim_find_accumulators(its_sim_decoder *d);
 /* Emits a check before an instruction that uses one of them. */
 void its_sim_touch_accumulators(its_sim_decoder *d);
 
-/* Parts of copy, matrix and alu. */
-its_sim_decode_group its_sim_decode_tensor, its_sim_decode_wmma;
+/* Parts of copy, memory, matrix and alu. */
+its_sim_decode_group its_sim_decode_store_async, its_sim_decode_tensor, its_sim_decode_wmma;
 its_sim_decode_group its_sim_decode_int, its_sim_decode_float, its_sim_decode_float_pair, its_sim_decode_logic;
 
 #endif

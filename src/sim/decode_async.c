@@ -111,6 +111,37 @@ static void bulk(its_sim_decoder *d) {
     op->type = (uint8_t)type;
 }
 
+/* st.async [a], b, [mbarrier] and red.async.op */
+void its_sim_decode_store_async(its_sim_decoder *d) {
+    its_type type = its_sim_type(d, 0);
+    its_sim_atomic reduction;
+    unsigned mode = ITS_TENSOR_PLAIN;
+    its_sim_has(d, ITS_MOD_ASYNC);
+    if (d->m->op != ITS_OP_ST && its_sim_decode_reduction(d, &reduction)) mode = reduction;
+    its_sim_tick_class(d, ITS_MODCLASS_SPACE);
+    its_sim_tick_class(d, ITS_MODCLASS_SEMANTICS);
+    its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
+    its_sim_tick_class(d, ITS_MODCLASS_VEC);
+    const its_operand *data = its_sim_operand(d, 1);
+    bool vector = data->kind == ITS_OPND_VEC;
+    uint32_t count = vector ? data->count : 1, size = its_type_size(type);
+    if (!its_sim_has(d, ITS_MOD_MBARRIER_COMPLETE_TX_BYTES) || (size != 4 && size != 8) || count * size > 16 ||
+        count != d->m->vec)
+        its_sim_refuse_form(d);
+    if (d->refused) return;
+    uint32_t places[4] = {0};
+    for (uint32_t i = 0; i < count; i++) places[i] = its_sim_source(d, vector ? &data->list[i] : data, type);
+    uint32_t list = (uint32_t)d->program->lists.count;
+    for (uint32_t i = 0; i < count; i++) ITS_PUSH(d->arena, &d->program->lists, places[i]);
+    emit_at(d, ITS_SIM_ACT_BULK_ON, 2, ITS_SPACE_SHARED);
+    its_sim_op *op = emit_at(d, ITS_SIM_ACT_STORE_ASYNC, 0, ITS_SPACE_SHARED);
+    op->list = list;
+    op->vec = (uint8_t)count;
+    op->size = (uint8_t)size;
+    op->type = (uint8_t)type;
+    op->mode = (uint16_t)mode;
+}
+
 void its_sim_decode_copy(its_sim_decoder *d) {
     uint64_t left;
     if (d->m->op != ITS_OP_CP || !its_sim_has(d, ITS_MOD_ASYNC)) {

@@ -172,6 +172,10 @@ static void load(its_sim_decoder *d) {
 }
 
 static void store(its_sim_decoder *d) {
+    if (its_mnemonic_has(d->m, ITS_MOD_ASYNC)) {
+        its_sim_decode_store_async(d);
+        return;
+    }
     its_sim_op op = {0};
     its_type type = its_sim_type(d, 0);
     take_space(d, &op, its_sim_operand(d, 0));
@@ -279,6 +283,10 @@ static void take_atomic_data(its_sim_decoder *d, its_sim_op *op, const its_opera
 }
 
 void its_sim_decode_atom(its_sim_decoder *d) {
+    if (its_mnemonic_has(d->m, ITS_MOD_ASYNC)) {
+        its_sim_decode_store_async(d);
+        return;
+    }
     its_sim_op op = {.dst = ITS_SIM_NOWHERE};
     its_type type = its_sim_type(d, 0);
     its_sim_atomic operation = ITS_ATOM_ADD;

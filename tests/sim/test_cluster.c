@@ -193,6 +193,41 @@ static void test_remote_mbarriers(void **state) {
     kit_close(&k);
 }
 
+/* Stores to the other CTA, of one word and of four, and additions: there when its mbarrier has seen all bytes. */
+static void test_asynchronous_stores(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4096);
+    its_sim_progress progress = run_grid(
+        &k,
+        ".shared .align 16 .b8 t[512];\n" CLUSTER(
+            2,
+            "setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared::cta.b64 [%r2], 1; add.u32 %r6, %r2, 64;\n"
+            "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 644; mad.lo.u32 %r6, %r0, 4, %r6; mov.u32 %r11, t;\n"
+            "mov.u32 %r12, 5; st.shared.u32 [%r6], %r12; mad.lo.u32 %r13, %r0, 16, %r11;\n"
+            "fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait;\n"
+            "xor.b32 %r5, %r4, 1; mapa.shared::cluster.u32 %r7, %r13, %r5; mapa.shared::cluster.u32 %r9, %r2, %r5;\n"
+            "mapa.shared::cluster.u32 %r14, %r6, %r5; add.u32 %r8, %r1, 100;\n"
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r7], {%r8, %r1, %r0, %r5}, [%r9];\n"
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r14], %r1, [%r9];\n"
+            "@%p0 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r14+128], %r1, [%r9];\n"
+            "ld.shared.u32 %r15, [%r6];\n"
+            "mov.u32 %r10, 0; WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r2], %r10;\n"
+            "@!%p1 bra WAIT; ld.shared.v4.u32 {%r3, %r7, %r8, %r9}, [%r13]; add.u32 %r3, %r3, %r7;\n"
+            "add.u32 %r3, %r3, %r8; add.u32 %r3, %r3, %r9; ld.shared.u32 %r7, [%r6]; mad.lo.u32 %r3, %r7, 1000, %r3;\n"
+            "mad.lo.u32 %r3, %r15, 10000000, %r3; st.global.u32 [%rd1], %r3;"),
+        2, out);
+    if (progress != ITS_SIM_DONE) kit_show(&k);
+    assert_int_equal(progress, ITS_SIM_DONE);
+    for (uint32_t i = 0; i < 64; i++) { /* 5: nothing is there before the wait */
+        uint32_t from = (i + 32) % 64;
+        assert_int_equal(out[i], 50000000 + (from + 5) * 1000 + from + 100 + from + from % 32 + i / 32);
+    }
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 static void expect_cluster_fault(const char *text, const char *message) {
     kit k;
     kit_open(&k);
@@ -230,6 +265,8 @@ static void test_clusters_misused(void **state) {
                          "asks for the shared memory of CTA 2 of a cluster that has 2");
     expect_cluster_fault(CLUSTER(2, "mapa.shared::cluster.u32 %r7, %r3, 1; st.shared::cluster.u32 [%r7+256], 1;"),
                          "outside of the CTA's");
+    expect_cluster_fault(CLUSTER(2, "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3+4], %r1, [%r2];"),
+                         "uses an mbarrier at shared address");
     expect_cluster_fault(CLUSTER(2, "or.b32 %r7, %r3, 0x3000000; st.shared::cluster.u32 [%r7], 1;"),
                          "outside of the CTA's");
     expect_cluster_fault(
@@ -291,6 +328,7 @@ int main(void) {
         cmocka_unit_test(test_distributed_shared_memory),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_remote_mbarriers),
+        cmocka_unit_test(test_asynchronous_stores),
         cmocka_unit_test(test_clusters_misused),
         cmocka_unit_test(test_alloca),
         cmocka_unit_test(test_stack_pointer),
