@@ -347,6 +347,43 @@ static void test_replace(void **state) {
     kit_close(&k);
 }
 
+/* One CTA of two copies a box to both, and each waits for its own mbarrier. */
+static void test_multicast(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *memory = kit_alloc(&k, 4096), *out = kit_alloc(&k, 4096);
+    for (unsigned i = 0; i < 1024; i++) memory[i] = 3 * i;
+    its_sim_tensor t = {
+        .rank = 1, .type = U32, .address = kit_address(memory), .dims = {100}, .box = {64}, .steps = {1}};
+    _Alignas(64) char map[128];
+    char block[192] = {0};
+    make_map(&k, &t, map);
+    kit_load(
+        &k,
+        ".visible .entry f(.param .align 64 .b8 map[128], .param .u64 out)\n.reqnctapercluster 2\n"
+        "{ .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<8>; .shared .align 128 .b8 s[512]; .shared .align 8 .b64 m;\n"
+        "ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; mov.u32 %r2, m; mov.u32 %r3, %cluster_ctarank;\n"
+        "mov.b64 %rd1, map; cvta.param.u64 %rd1, %rd1; setp.eq.u32 %p0, %r0, 0; setp.eq.and.u32 %p1, %r3, 1, %p0;\n"
+        "@%p0 mbarrier.init.shared::cta.b64 [%r2], 1; @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256;\n"
+        "fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "@%p1 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1, "
+        "{50}], [%r2], 3;\n"
+        "mov.u32 %r4, 0; WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], %r4; @!%p2 bra WAIT;\n"
+        "mad.lo.u32 %r5, %r0, 4, %r1; ld.shared.u32 %r6, [%r5]; mad.lo.u32 %r7, %r3, 64, %r0; mul.wide.u32 %rd2, %r7, 4;\n"
+        "add.u64 %rd2, %rd0, %rd2; st.global.u32 [%rd2], %r6; ret;\n}\n");
+    const its_sim_entry *entry;
+    uint64_t address = kit_address(out);
+    assert_int_equal(its_sim_program_entry(k.ctx, k.program, "f", &entry), ITS_OK);
+    memcpy(block, map, 128), memcpy(block + entry->params[1].offset, &address, 8);
+    its_sim_launch launch = {.grid = {2, 1, 1}, .block = {64, 1, 1}, .params = block};
+    assert_int_equal(its_sim_grid_new(k.ctx, entry, &launch, &k.grid), ITS_OK);
+    expect_done(&k, kit_finish(&k, 100000, 100));
+    for (unsigned i = 0; i < 128; i++) assert_int_equal(out[i], i % 64 < 50 ? 3 * (50 + i % 64) : 0);
+    kit_free(&k, memory), kit_free(&k, out);
+    kit_close(&k);
+}
+
 /* -- faults -------------------------------------------------------------------------------------------------------- */
 
 #define LOAD2(to, at)                                                                                 \
@@ -495,10 +532,15 @@ static void test_what_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),      cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_reductions), cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_faults),     cmocka_unit_test(test_wrong_byte_counts),
-        cmocka_unit_test(test_limits),     cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_multicast),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_wrong_byte_counts),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests_name("sim/tensor", tests, NULL, NULL);
 }
