@@ -77,11 +77,12 @@ static unsigned size_of(const char *selector) {
 }
 
 static uint32_t reference(const form *f, uint32_t a, uint32_t b, uint32_t c) {
-    uint8_t both[8], out[4];
+    static uint8_t both[64];
+    uint8_t out[4];
     memcpy(both, &a, 4), memcpy(both + 4, &b, 4), memcpy(out, &c, 4);
     if (f->parts == 1) {
-        unsigned at_a = *f->from_a ? (unsigned)(f->from_a[1] - '0') * size_of(f->from_a) : 0;
-        unsigned at_b = *f->from_b ? (unsigned)(f->from_b[1] - '0') * size_of(f->from_b) : 0;
+        unsigned at_a = *f->from_a ? (unsigned)(f->from_a[1] - '0') % 4 * size_of(f->from_a) : 0;
+        unsigned at_b = *f->from_b ? (unsigned)(f->from_b[1] - '0') % 4 * size_of(f->from_b) : 0;
         int64_t va = number(both + at_a, size_of(f->from_a), f->as),
                 vb = number(both + 4 + at_b, size_of(f->from_b), f->bs);
         if (is(f->op, "mad")) {
