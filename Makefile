@@ -97,9 +97,10 @@ nightly: fuzz check-corpus ## what takes too long for `make test`: ten minutes o
 test-gpu: build setup-test ## the tests that need a GPU, with the Python that has torch: make test-gpu GPU_PYTHON=python3
 	@$(GPU_PYTHON) -m pytest tests/gpu $(PYTEST_ARGS)
 
-bench-sim: build ## the simulator's speed: warp-instructions/s, FLOP/s of mma
+bench-sim: setup-run build ## the simulator's speed: warp-instructions/s, FLOP/s of mma, the all-gather GEMM
 	@cmake --build --preset release --target bench_sim >/dev/null
 	@build/release/bin/bench_sim
+	@$(VENV)/python bench/sim_example.py
 
 bench-ptx: build setup-run ## the PTX library's speed and memory beside LLVM's; also KERNEL=calls-a-region.ptx REGION=region.ptx
 	@cmake --build --preset release --target bench_ptx >/dev/null

@@ -1,11 +1,14 @@
 /*
  * The simulator's speed: `make bench-sim`. Warp-instructions per second of plain code on one core, and FLOP/s of
- * mma.sync, for each copy of the loop that this CPU can run. Every figure is the best of several runs, taken in turn.
+ * mma.sync, for each copy of the loop that this CPU can run; and what memory a large launch takes. Every figure is the
+ * median of several runs, taken in turn, with the slowest and the fastest beside it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sim/machine.h"
 
@@ -58,9 +61,9 @@ static void fail(its_context *ctx) {
 }
 
 /* Seconds of one CTA of 128 threads; `*instructions` are the warp-instructions it ran. */
-static double run(const mix *m, uint64_t *instructions) {
+static double run(const mix *m, uint32_t isa, uint64_t *instructions) {
     its_context *ctx = its_context_new(NULL);
-    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0), .multiprocessors = 1};
+    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0), .multiprocessors = 1, .isa = isa + 1};
     char *data = aligned_alloc(256, 4096), text[4096];
     its_module *module;
     its_sim_program *program;
@@ -94,22 +97,88 @@ static double run(const mix *m, uint64_t *instructions) {
     return seconds;
 }
 
-int main(void) {
+/* -- memory -------------------------------------------------------------------------------------------------------- */
+
+#define LARGE                                                                  \
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n"  \
+    ".reg .b32 %r<200>; .reg .b64 %rd<2>; .local .align 16 .b8 stack[1024];\n" \
+    ".shared .align 16 .b8 tile[32768];\n"                                     \
+    "mov.u32 %r1, %tid.x; mov.u64 %rd1, stack; st.local.u32 [%rd1], %r1; bar.sync 0; ret;\n}\n"
+
+static long peak_kilobytes(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+/* 4096 CTAs of 1024 threads with 200 registers, 1 KiB of stack and 32 KiB of shared memory: what places for them take.
+ */
+static void run_large(void) {
+    its_context *ctx = its_context_new(NULL);
+    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0)};
+    its_module *module;
+    its_sim_program *program;
+    const its_sim_entry *entry;
+    its_sim_grid *grid;
+    if (its_ptx_parse(ctx, "large.ptx", LARGE, strlen(LARGE), &module) != ITS_OK) fail(ctx);
+    if (its_sim_program_new(ctx, &machine, module, &program) != ITS_OK) fail(ctx);
+    if (its_sim_program_entry(ctx, program, "k", &entry) != ITS_OK) fail(ctx);
+    its_sim_launch launch = {.grid = {4096, 1, 1}, .block = {1024, 1, 1}};
+    if (its_sim_grid_new(ctx, entry, &launch, &grid) != ITS_OK) fail(ctx);
+    its_sim_progress progress;
+    do progress = its_sim_grid_step(grid, 1 << 20);
+    while (progress == ITS_SIM_RAN);
+    if (progress != ITS_SIM_DONE) fail(ctx);
+    its_sim_grid_free(grid);
+    its_sim_program_free(program);
+    its_module_free(module);
+    its_sim_memory_free(machine.memory);
+    its_context_free(ctx);
+}
+
+/* -- figures ------------------------------------------------------------------------------------------------------- */
+
+static void print_machine(void) {
+    char line[256], model[128] = "a CPU of unknown name";
+    double load = 0;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1) break;
+    if (file) fclose(file);
+    if (getloadavg(&load, 1) != 1) load = -1;
+    printf("%s, %ld cores, load %.1f; compiler %s\n", model, sysconf(_SC_NPROCESSORS_ONLN), load, __VERSION__);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(uint32_t isa) {
     enum { MIXES = sizeof(mixes) / sizeof(*mixes) };
-    double best[MIXES];
-    uint64_t instructions[MIXES];
-    for (int i = 0; i < MIXES; i++) best[i] = 1e9;
+    static const char *const units[] = {"million warp-instructions/s", "GFLOP/s"};
+    double rate[MIXES][RUNS];
     for (int n = 0; n < RUNS; n++)
         for (int i = 0; i < MIXES; i++) {
-            double seconds = run(&mixes[i], &instructions[i]);
-            if (seconds < best[i]) best[i] = seconds;
+            uint64_t instructions;
+            double seconds = run(&mixes[i], isa, &instructions);
+            double work = mixes[i].flops > 0 ? mixes[i].flops * ROUNDS * 4 / 1e9 : (double)instructions / 1e6;
+            rate[i][n] = work / seconds;
         }
-    printf("one core, checks on; seconds of CPU time, best of %d\n", RUNS);
     for (int i = 0; i < MIXES; i++) {
-        if (mixes[i].flops > 0)
-            printf("%-18s %8.1f GFLOP/s\n", mixes[i].name, mixes[i].flops * ROUNDS * 4 / best[i] / 1e9);
-        else
-            printf("%-18s %8.1f million warp-instructions/s\n", mixes[i].name, (double)instructions[i] / best[i] / 1e6);
+        qsort(rate[i], RUNS, sizeof **rate, by_value);
+        printf("%-10s %-18s %8.1f  (%.1f to %.1f) %s\n", its_sim_isa_name(isa), mixes[i].name, rate[i][RUNS / 2],
+               rate[i][0], rate[i][RUNS - 1], units[mixes[i].flops > 0]);
     }
+}
+
+int main(void) {
+    print_machine();
+    long before = peak_kilobytes();
+    run_large();
+    printf("a launch of 4096 CTAs x 1024 threads, 200 registers, 1 KiB of stack, 32 KiB of shared memory: %.1f MB\n\n",
+           (double)(peak_kilobytes() - before) / 1024);
+    printf("one core, memory checks on; seconds of CPU time, median of %d (slowest to fastest)\n", RUNS);
+    for (uint32_t isa = 0; its_sim_isa_name(isa); isa++) measure(isa);
     return 0;
 }
