@@ -20,7 +20,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python test-rounds check \
-        check-globals check-api check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-barriers bench-sim bench-ptx \
+        check-globals check-api check-arm check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-barriers bench-sim bench-ptx \
         fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz nightly wheel clean
 
 default: build
@@ -127,6 +127,9 @@ check-api: setup-test
 check-format: setup-test
 	@clang-format --dry-run -Werror $(C_FILES)
 	@echo "clang-format: $(words $(C_FILES)) files are as they should be"
+
+check-arm: ## that the simulator compiles for 64-bit Arm, with Debian's gcc-aarch64-linux-gnu
+	@tools/check-arm.sh
 
 check-tidy: build-tests-asan-clang
 	@tools/check-tidy.sh build/asan-clang

@@ -378,6 +378,19 @@ static void print_text(void *user, const char *text, size_t size) {
     }
 }
 
+/* Which copy of the loop runs: the best one, unless the environment names another. */
+static its_status choose_isa(its_context *ctx, uint32_t *isa) {
+    const char *wanted = getenv("INTARSIA_SIM_ISA"), *name;
+    if (!wanted || !*wanted) return ITS_OK;
+    for (uint32_t i = 0; (name = its_sim_isa_name(i)); i++)
+        if (strcmp(name, wanted) == 0) {
+            *isa = i + 1;
+            return ITS_OK;
+        }
+    return its_fail(ctx, ITS_ERR_USAGE, "there are baseline, x86-64-v3 and x86-64-v4, as far as the CPU goes",
+                    "the environment variable INTARSIA_SIM_ISA holds '%s', which this CPU does not have", wanted);
+}
+
 static its_status open_pe(its_context *ctx, int fd, uint32_t number, its_backend **out) {
     its_sim_backend *sim = its_block_alloc(ctx, sizeof *sim);
     if (!sim) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
@@ -401,7 +414,8 @@ static its_status open_pe(its_context *ctx, int fd, uint32_t number, its_backend
         .race = sim->pe.race,
     };
     give_teams(sim);
-    status = its_device_new(ctx, &sim->pe, &sim->device);
+    status = choose_isa(ctx, &sim->machine.isa);
+    if (status == ITS_OK) status = its_device_new(ctx, &sim->pe, &sim->device);
     if (status != ITS_OK) {
         its_pe_close(&sim->pe);
         its_free(ctx, sim);

@@ -1,6 +1,7 @@
 """intarsia sim: arguments of all kinds, and what is reported."""
 
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +75,24 @@ def test_a_vector_addition(intarsia, add):
                     "buf:y.bin", "--arg", "out:2000:z.bin", "--arg", "u32:500")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert np.array_equal(np.fromfile(intarsia.folder / "z.bin", np.float32), x + y)
+
+
+def test_every_copy_of_the_loop(intarsia, add, monkeypatch):
+    x, y = add
+    flags = set()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("flags"):
+            flags = set(line.split())
+    copies = {"baseline": True, "x86-64-v3": "avx2" in flags, "x86-64-v4": "avx512f" in flags, "arm": False}
+    for name, there in copies.items():
+        monkeypatch.setenv("INTARSIA_SIM_ISA", name)
+        done = intarsia("sim", "add.ptx", "--grid", 4, "--block", 128, "-a", "buf:x.bin", "-a", "buf:y.bin", "-a",
+                        f"out:2000:{name}.bin", "-a", "u32:500")
+        if there:
+            assert (done.code, done.err) == (0, "")
+            assert np.array_equal(np.fromfile(intarsia.folder / f"{name}.bin", np.float32), x + y)
+        else:
+            assert done.code != 0 and f"INTARSIA_SIM_ISA holds '{name}'" in done.err
 
 
 def test_memory_that_is_written_back_and_the_rest_left_alone(intarsia, add):
