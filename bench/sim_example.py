@@ -26,8 +26,9 @@ def peak_megabytes() -> float:
 
 
 def on_pe() -> None:
-    import intarsia
     import numpy as np
+
+    import intarsia
 
     sys.path.insert(0, str(EXAMPLE))
     spec = importlib.util.spec_from_file_location("ag_gemm", EXAMPLE / "ag-gemm.py")

@@ -77,7 +77,7 @@ def test_a_vector_addition(intarsia, add):
     assert np.array_equal(np.fromfile(intarsia.folder / "z.bin", np.float32), x + y)
 
 
-def test_every_copy_of_the_loop(intarsia, add, monkeypatch):
+def test_every_copy_of_the_loop(intarsia, add):
     x, y = add
     flags = set()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -85,9 +85,8 @@ def test_every_copy_of_the_loop(intarsia, add, monkeypatch):
             flags = set(line.split())
     copies = {"baseline": True, "x86-64-v3": "avx2" in flags, "x86-64-v4": "avx512f" in flags, "arm": False}
     for name, there in copies.items():
-        monkeypatch.setenv("INTARSIA_SIM_ISA", name)
         done = intarsia("sim", "add.ptx", "--grid", 4, "--block", 128, "-a", "buf:x.bin", "-a", "buf:y.bin", "-a",
-                        f"out:2000:{name}.bin", "-a", "u32:500")
+                        f"out:2000:{name}.bin", "-a", "u32:500", INTARSIA_SIM_ISA=name)
         if there:
             assert (done.code, done.err) == (0, "")
             assert np.array_equal(np.fromfile(intarsia.folder / f"{name}.bin", np.float32), x + y)
