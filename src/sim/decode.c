@@ -201,6 +201,26 @@ its_sim_op *its_sim_emit_act(its_sim_decoder *d, its_sim_handler handler) {
     return op;
 }
 
+its_sim_op *its_sim_emit_warp(its_sim_decoder *d, its_sim_handler handler) {
+    uint32_t all = its_sim_const_bits(d, UINT32_MAX, 4);
+    its_sim_op *op = its_sim_emit_act(d, handler);
+    op->e = all;
+    return op;
+}
+
+its_sim_op *its_sim_emit_at(its_sim_decoder *d, its_sim_handler handler, unsigned index, its_space space) {
+    its_sim_op address = {.space = (uint8_t)space};
+    its_operand base = *its_sim_operand(d, index);
+    if (base.kind == ITS_OPND_ADDR && base.count > 1) base.count = 1;
+    its_sim_take_address(d, &address, &base);
+    its_sim_op *op = its_sim_emit_act(d, handler);
+    op->a = address.a;
+    op->imm = address.imm;
+    op->flags = address.flags;
+    op->space = (uint8_t)space;
+    return op;
+}
+
 void its_sim_emit_branch(its_sim_decoder *d, its_symbol *label) {
     its_sim_op *op = its_sim_emit(d, ITS_SIM_BRANCH, 0, 0);
     op->kind = ITS_SIM_OP_BRANCH;

@@ -117,6 +117,10 @@ its_sim_op *its_sim_emit2(its_sim_decoder *d, its_sim_handler handler, uint32_t 
 its_sim_op *its_sim_emit3(its_sim_decoder *d, its_sim_handler handler, uint32_t dst, uint32_t dst_size, uint32_t a,
                           uint32_t b, uint32_t c);
 its_sim_op *its_sim_emit_act(its_sim_decoder *d, its_sim_handler handler);
+/* One in which the whole warp takes part: its members (op->e) are all lanes. */
+its_sim_op *its_sim_emit_warp(its_sim_decoder *d, its_sim_handler handler);
+/* One on the address that the index-th operand is, in `space`; what stands behind the address is left to others. */
+its_sim_op *its_sim_emit_at(its_sim_decoder *d, its_sim_handler handler, unsigned index, its_space space);
 /* A branch; the target is filled in when its label is known. */
 void its_sim_emit_branch(its_sim_decoder *d, its_symbol *label);
 /* Copies a register of `size` bytes per lane. */

@@ -2,18 +2,6 @@
 #include "sim/async.h"
 #include "sim/decode.h"
 
-/* An operation on the address of the index-th operand in `space`. */
-static its_sim_op *emit_at(its_sim_decoder *d, its_sim_handler handler, unsigned index, its_space space) {
-    its_sim_op address = {.space = (uint8_t)space};
-    its_sim_take_address(d, &address, its_sim_operand(d, index));
-    its_sim_op *op = its_sim_emit_act(d, handler);
-    op->a = address.a;
-    op->imm = address.imm;
-    op->flags = address.flags;
-    op->space = (uint8_t)space;
-    return op;
-}
-
 /* -- cp.async ------------------------------------------------------------------------------------------------------ */
 
 static bool literal(its_sim_decoder *d, unsigned index, uint64_t *value) {
@@ -41,12 +29,12 @@ static void copy(its_sim_decoder *d) {
     bool ignores = last && last->kind == ITS_OPND_REG && last->symbol->type == ITS_TYPE_PRED, inverted = false;
     uint32_t given = last && !ignores ? its_sim_source(d, last, ITS_TYPE_B32) : its_sim_const_bits(d, size, 4);
     uint32_t ignored = ignores ? its_sim_predicate(d, last, &inverted) : 0;
-    its_sim_op *from = emit_at(d, ITS_SIM_ACT_COPY_FROM, 1, ITS_SPACE_GLOBAL);
+    its_sim_op *from = its_sim_emit_at(d, ITS_SIM_ACT_COPY_FROM, 1, ITS_SPACE_GLOBAL);
     from->size = (uint8_t)size;
     from->b = given;
     from->c = ignored;
     from->mode = (uint16_t)((ignores ? ITS_COPY_IGNORES : 0) | (inverted ? ITS_COPY_NOT : 0));
-    emit_at(d, ITS_SIM_ACT_COPY_TO, 0, ITS_SPACE_SHARED)->size = (uint8_t)size;
+    its_sim_emit_at(d, ITS_SIM_ACT_COPY_TO, 0, ITS_SPACE_SHARED)->size = (uint8_t)size;
 }
 
 static void group(its_sim_decoder *d, uint16_t mode, int64_t left) {
@@ -103,9 +91,9 @@ static void bulk(its_sim_decoder *d) {
     its_type type = reduces ? its_sim_type(d, 0) : ITS_TYPE_NONE;
     if (its_sim_has(d, ITS_MOD_NOFTZ) && !its_sim_is_half(type)) its_sim_refuse_form(d);
     uint32_t size = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_B32);
-    if (barrier) emit_at(d, ITS_SIM_ACT_BULK_ON, 3, ITS_SPACE_SHARED);
-    emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, from)->b = size;
-    its_sim_op *op = emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to);
+    if (barrier) its_sim_emit_at(d, ITS_SIM_ACT_BULK_ON, 3, ITS_SPACE_SHARED);
+    its_sim_emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, from)->b = size;
+    its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to);
     op->mode = reduces ? ITS_BULK_REDUCE : barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_AT_ONCE;
     op->vec = (uint8_t)reduction;
     op->type = (uint8_t)type;
@@ -133,8 +121,8 @@ void its_sim_decode_store_async(its_sim_decoder *d) {
     for (uint32_t i = 0; i < count; i++) places[i] = its_sim_source(d, vector ? &data->list[i] : data, type);
     uint32_t list = (uint32_t)d->program->lists.count;
     for (uint32_t i = 0; i < count; i++) ITS_PUSH(d->arena, &d->program->lists, places[i]);
-    emit_at(d, ITS_SIM_ACT_BULK_ON, 2, ITS_SPACE_SHARED);
-    its_sim_op *op = emit_at(d, ITS_SIM_ACT_STORE_ASYNC, 0, ITS_SPACE_SHARED);
+    its_sim_emit_at(d, ITS_SIM_ACT_BULK_ON, 2, ITS_SPACE_SHARED);
+    its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_STORE_ASYNC, 0, ITS_SPACE_SHARED);
     op->list = list;
     op->vec = (uint8_t)count;
     op->size = (uint8_t)size;
@@ -161,7 +149,7 @@ void its_sim_decode_copy(its_sim_decoder *d) {
         its_sim_tick_class(d, ITS_MODCLASS_SPACE);
         bool counted = its_sim_has(d, ITS_MOD_NOINC);
         uint32_t one = its_sim_const_bits(d, 1, 4);
-        its_sim_op *op = emit_at(d, ITS_SIM_ACT_MBARRIER, 0, space);
+        its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_MBARRIER, 0, space);
         op->mode = counted ? ITS_MBARRIER_ARRIVE_COPIES : ITS_MBARRIER_WAIT_COPIES;
         op->b = one;
         op->dst = ITS_SIM_NOWHERE;
@@ -223,7 +211,7 @@ void its_sim_decode_mbarrier(its_sim_decoder *d) {
         bool state = mode == ITS_MBARRIER_TEST;
         value = its_sim_source(d, its_sim_operand(d, at + 1), state ? ITS_TYPE_B64 : ITS_TYPE_B32);
     }
-    its_sim_op *op = emit_at(d, ITS_SIM_ACT_MBARRIER, at, space);
+    its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_MBARRIER, at, space);
     op->mode = mode;
     op->dst = dst;
     op->b = value;

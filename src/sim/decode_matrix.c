@@ -58,14 +58,6 @@ static void take_registers(its_sim_decoder *d, const its_operand *operand, const
     }
 }
 
-/* An operation in which the whole warp takes part: its members are all lanes. */
-static its_sim_op *emit_warp(its_sim_decoder *d, its_sim_handler handler) {
-    uint32_t all = its_sim_const_bits(d, UINT32_MAX, 4);
-    its_sim_op *op = its_sim_emit_act(d, handler);
-    op->e = all;
-    return op;
-}
-
 static const shape *take_shape(its_sim_decoder *d) {
     for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
         if (its_mnemonic_has(d->m, shapes[i].mod)) {
@@ -108,7 +100,7 @@ static void mma(its_sim_decoder *d) {
     take_registers(d, its_sim_operand(d, 1), a, n[1], false);
     take_registers(d, its_sim_operand(d, 2), b, n[2], false);
     take_registers(d, its_sim_operand(d, 3), c, n[3], false);
-    emit_warp(d, ITS_SIM_ACT_MMA)->list = list;
+    its_sim_emit_warp(d, ITS_SIM_ACT_MMA)->list = list;
 }
 
 /* -- ldmatrix, stmatrix, movmatrix --------------------------------------------------------------------------------- */
@@ -130,7 +122,7 @@ static void move(its_sim_decoder *d, bool load) {
     take_registers(d, its_sim_operand(d, load ? 0 : 1), &words, count, load);
     its_sim_op address = {.space = space};
     its_sim_take_address(d, &address, its_sim_operand(d, load ? 1 : 0));
-    its_sim_op *op = emit_warp(d, load ? ITS_SIM_ACT_LDMATRIX : ITS_SIM_ACT_STMATRIX);
+    its_sim_op *op = its_sim_emit_warp(d, load ? ITS_SIM_ACT_LDMATRIX : ITS_SIM_ACT_STMATRIX);
     op->list = list;
     op->vec = (uint8_t)count;
     op->a = address.a;
@@ -146,7 +138,7 @@ static void transpose(its_sim_decoder *d) {
     if (!its_sim_has(d, ITS_MOD_M8N8) || !its_sim_has(d, ITS_MOD_TRANS)) its_sim_refuse_form(d);
     uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_B32);
     uint32_t src = its_sim_source(d, its_sim_operand(d, 1), ITS_TYPE_B32);
-    its_sim_op *op = emit_warp(d, ITS_SIM_ACT_MOVMATRIX);
+    its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_MOVMATRIX);
     op->dst = dst;
     op->a = src;
 }

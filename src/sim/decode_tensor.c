@@ -2,20 +2,6 @@
 #include "sim/async.h"
 #include "sim/decode.h"
 
-/* An operation on the base of the index-th operand, an address that may have coordinates behind it. */
-static its_sim_op *emit_at(its_sim_decoder *d, its_sim_handler handler, unsigned index, its_space space) {
-    its_sim_op address = {.space = (uint8_t)space};
-    its_operand base = *its_sim_operand(d, index);
-    if (base.kind == ITS_OPND_ADDR && base.count > 1) base.count = 1;
-    its_sim_take_address(d, &address, &base);
-    its_sim_op *op = its_sim_emit_act(d, handler);
-    op->a = address.a;
-    op->imm = address.imm;
-    op->flags = address.flags;
-    op->space = (uint8_t)space;
-    return op;
-}
-
 static uint32_t rank_of(its_sim_decoder *d) {
     static const its_mod dims[] = {ITS_MOD_1D, ITS_MOD_2D, ITS_MOD_3D, ITS_MOD_4D, ITS_MOD_5D};
     for (uint32_t i = 0; i < ITS_TENSOR_RANK; i++)
@@ -49,9 +35,9 @@ static void load(its_sim_decoder *d, uint32_t rank) {
     uint32_t ctas = 0;
     if (its_sim_has(d, ITS_MOD_MULTICAST_CLUSTER)) ctas = its_sim_source(d, its_sim_operand(d, 3), ITS_TYPE_B16);
     its_sim_has(d, ITS_MOD_CTA_GROUP_1);
-    emit_at(d, ITS_SIM_ACT_BULK_ON, 2, ITS_SPACE_SHARED);
-    emit_at(d, ITS_SIM_ACT_TENSOR_MAP, 1, ITS_SPACE_NONE);
-    its_sim_op *op = emit_at(d, ITS_SIM_ACT_TENSOR_LOAD, 0, ITS_SPACE_SHARED);
+    its_sim_emit_at(d, ITS_SIM_ACT_BULK_ON, 2, ITS_SPACE_SHARED);
+    its_sim_emit_at(d, ITS_SIM_ACT_TENSOR_MAP, 1, ITS_SPACE_NONE);
+    its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_TENSOR_LOAD, 0, ITS_SPACE_SHARED);
     op->list = list;
     op->vec = (uint8_t)rank;
     op->c = ctas;
@@ -78,8 +64,8 @@ static void store(its_sim_decoder *d, uint32_t rank) {
     unsigned mode = ITS_TENSOR_PLAIN;
     if (its_sim_has(d, ITS_MOD_REDUCE) && its_sim_decode_reduction(d, &reduction)) mode = reduction;
     uint32_t list = take_coordinates(d, 0, rank);
-    emit_at(d, ITS_SIM_ACT_TENSOR_MAP, 0, ITS_SPACE_NONE);
-    its_sim_op *op = emit_at(d, ITS_SIM_ACT_TENSOR_STORE, 1, ITS_SPACE_SHARED);
+    its_sim_emit_at(d, ITS_SIM_ACT_TENSOR_MAP, 0, ITS_SPACE_NONE);
+    its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_TENSOR_STORE, 1, ITS_SPACE_SHARED);
     op->list = list;
     op->vec = (uint8_t)rank;
     op->mode = (uint16_t)mode;
@@ -93,7 +79,7 @@ void its_sim_decode_tensor(its_sim_decoder *d) {
     its_sim_tick_class(d, ITS_MODCLASS_CACHE);
     uint32_t rank = rank_of(d);
     if (its_sim_has(d, ITS_MOD_PREFETCH))
-        emit_at(d, ITS_SIM_ACT_TENSOR_MAP, 0, ITS_SPACE_NONE);
+        its_sim_emit_at(d, ITS_SIM_ACT_TENSOR_MAP, 0, ITS_SPACE_NONE);
     else if (its_sim_has(d, ITS_MOD_MBARRIER_COMPLETE_TX_BYTES))
         load(d, rank);
     else if (its_sim_has(d, ITS_MOD_BULK_GROUP))
@@ -145,7 +131,7 @@ static void replace(its_sim_decoder *d) {
     }
     if (d->refused) return;
     uint32_t value = its_sim_source(d, its_sim_operand(d, f->count ? 2 : 1), type);
-    its_sim_op *op = emit_at(d, ITS_SIM_ACT_TENSOR_REPLACE, 0, (its_space)d->m->space);
+    its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_TENSOR_REPLACE, 0, (its_space)d->m->space);
     its_sim_tick_class(d, ITS_MODCLASS_SPACE);
     op->b = value;
     op->vec = (uint8_t)which;
@@ -157,8 +143,8 @@ static void replace(its_sim_decoder *d) {
 static void publish(its_sim_decoder *d) {
     its_sim_tick_all(d);
     uint32_t size = its_sim_const_bits(d, ITS_TENSOR_MAP_SIZE, 4);
-    emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, ITS_SPACE_SHARED)->b = size;
-    emit_at(d, ITS_SIM_ACT_BULK_TO, 0, ITS_SPACE_GLOBAL)->mode = ITS_BULK_AT_ONCE;
+    its_sim_emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, ITS_SPACE_SHARED)->b = size;
+    its_sim_emit_at(d, ITS_SIM_ACT_BULK_TO, 0, ITS_SPACE_GLOBAL)->mode = ITS_BULK_AT_ONCE;
 }
 
 void its_sim_decode_tensormap(its_sim_decoder *d) {

@@ -80,14 +80,6 @@ static void take_registers(its_sim_decoder *d, const its_operand *operand, uint3
     }
 }
 
-/* An operation in which the whole warp takes part: its members are all lanes. */
-static its_sim_op *emit_warp(its_sim_decoder *d, its_sim_handler handler) {
-    uint32_t all = its_sim_const_bits(d, UINT32_MAX, 4);
-    its_sim_op *op = its_sim_emit_act(d, handler);
-    op->e = all;
-    return op;
-}
-
 /* wgmma.mma_async d, a, b, accumulates, ... */
 static void product(its_sim_decoder *d) {
     const element *dd = element_of(d, 0), *a = element_of(d, 1), *b = element_of(d, 2);
@@ -105,7 +97,7 @@ static void product(its_sim_decoder *d) {
     for (unsigned i = 0; i < ITS_WGMMA_REGS; i++) ITS_PUSH(d->arena, &d->program->lists, head[i]);
     take_registers(d, its_sim_operand(d, 0), n_d, true);
     if (in_regs) take_registers(d, its_sim_operand(d, 1), 4, false);
-    its_sim_op *op = emit_warp(d, ITS_SIM_ACT_WGMMA);
+    its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_WGMMA);
     op->list = list;
     op->a = a_at;
     op->b = b_at;
@@ -162,10 +154,10 @@ void its_sim_decode_wgmma(its_sim_decoder *d) {
     if (its_sim_has(d, ITS_MOD_FENCE)) {
         its_sim_emit_act(d, ITS_SIM_ACT_FENCE);
     } else if (its_sim_has(d, ITS_MOD_COMMIT_GROUP)) {
-        emit_warp(d, ITS_SIM_ACT_WGMMA_GROUP)->mode = ITS_WGMMA_COMMIT;
+        its_sim_emit_warp(d, ITS_SIM_ACT_WGMMA_GROUP)->mode = ITS_WGMMA_COMMIT;
     } else if (its_sim_has(d, ITS_MOD_WAIT_GROUP)) {
         int64_t left = literal(d, 0);
-        its_sim_op *op = emit_warp(d, ITS_SIM_ACT_WGMMA_GROUP);
+        its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_WGMMA_GROUP);
         op->mode = ITS_WGMMA_WAIT;
         op->imm = left;
     } else if (its_sim_has(d, ITS_MOD_MMA_ASYNC)) {

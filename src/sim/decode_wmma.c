@@ -57,14 +57,6 @@ static uint32_t take_registers(its_sim_decoder *d, const its_operand *operand, c
     return given;
 }
 
-/* An operation in which the whole warp takes part: its members are all lanes. */
-static its_sim_op *emit_warp(its_sim_decoder *d, its_sim_handler handler) {
-    uint32_t all = its_sim_const_bits(d, UINT32_MAX, 4);
-    its_sim_op *op = its_sim_emit_act(d, handler);
-    op->e = all;
-    return op;
-}
-
 static uint32_t begin_list(its_sim_decoder *d, uint32_t count) {
     uint32_t list = (uint32_t)d->program->lists.count;
     for (uint32_t i = 0; i < count; i++) ITS_PUSH(d->arena, &d->program->lists, i);
@@ -92,7 +84,7 @@ static void move(its_sim_decoder *d, bool stores) {
     head[ITS_WMMA_COLUMNS] = columns;
     head[ITS_WMMA_BYTES] = e->bytes;
     head[ITS_WMMA_N_REGS] = given;
-    its_sim_op *op = emit_warp(d, ITS_SIM_ACT_WMMA_MOVE);
+    its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_WMMA_MOVE);
     op->list = list;
     op->a = where.a;
     op->imm = where.imm;
@@ -126,7 +118,7 @@ static void multiply(its_sim_decoder *d) {
         head[ITS_WMMA_TYPE_D + i] = types[i]->kind;
         head[ITS_WMMA_N_D + i] = given[i];
     }
-    emit_warp(d, ITS_SIM_ACT_WMMA)->list = list;
+    its_sim_emit_warp(d, ITS_SIM_ACT_WMMA)->list = list;
 }
 
 void its_sim_decode_wmma(its_sim_decoder *d) {

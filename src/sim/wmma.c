@@ -150,7 +150,7 @@ static its_sim_verdict multiply(its_sim_exec *x, const its_sim_op *op, uint32_t 
     const u32 *a_regs = d + list[ITS_WMMA_N_D], *b_regs = a_regs + list[ITS_WMMA_N_A],
               *c_regs = b_regs + list[ITS_WMMA_N_B];
     const u32 m = list[ITS_WMMA_M], n = list[ITS_WMMA_N], k = list[ITS_WMMA_K], type = list[ITS_WMMA_TYPE_D];
-    double a[MOST], b[MOST], c[MOST];
+    double a[MOST] = {0}, b[MOST] = {0}, c[MOST] = {0};
     read_matrix(x, a_regs, list[ITS_WMMA_TYPE_A], m * k, a);
     read_matrix(x, b_regs, list[ITS_WMMA_TYPE_B], k * n, b);
     read_matrix(x, c_regs, list[ITS_WMMA_TYPE_C], m * n, c);
