@@ -14,7 +14,7 @@
 #include "sim/fault.h"
 #include "sim/modes.h"
 
-enum { MOST_ROWS = 16 };
+enum { MOST_ROWS = 16, LONGEST_PATH = 72 };
 
 static uint64_t value_of(const char *regs, uint32_t offset, uint32_t size, uint32_t lane) {
     uint64_t value = 0;
@@ -129,7 +129,8 @@ static void put_row(its_buffer *out, const its_sim_grid *grid, const its_sim_war
     uint32_t line = its_sim_where_line(where, program, &path);
     snprintf(cta, sizeof(cta), "(%u, %u, %u)", (unsigned)warp->cta->id[0], (unsigned)warp->cta->id[1],
              (unsigned)warp->cta->id[2]);
-    snprintf(at, sizeof(at), "%.80s:%u", path, (unsigned)line);
+    size_t size = strlen(path), cut = size > LONGEST_PATH ? size - LONGEST_PATH : 0;
+    snprintf(at, sizeof(at), "%s%s:%u", cut ? "..." : "", path + cut, (unsigned)line);
     its_buffer_printf(out, "\n  %-3u %-16s %-14s %-5u %-8d %-28s %-10s %s", (unsigned)pe, grid->func->name, cta,
                       (unsigned)warp->index, __builtin_popcount(frag->mask), at, row->wanted, row->seen);
 }
