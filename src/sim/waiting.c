@@ -105,6 +105,11 @@ static void describe_barrier(const its_sim_cta *cta, uint32_t id, wait_row *row)
         come += (uint32_t)__builtin_popcount(barrier->waiting[w]);
         live += (uint32_t)__builtin_popcount(cta->warps[w].live);
     }
+    if (id == ITS_SIM_CLUSTER_BARRIER) {
+        snprintf(row->wanted, sizeof(row->wanted), "the cluster");
+        snprintf(row->seen, sizeof(row->seen), "%u of this CTA's %u threads there", (unsigned)come, (unsigned)live);
+        return;
+    }
     snprintf(row->wanted, sizeof(row->wanted), "barrier %u", (unsigned)id);
     snprintf(row->seen, sizeof(row->seen), "%u of %u threads there", (unsigned)come,
              (unsigned)(barrier->expected ? barrier->expected : live));

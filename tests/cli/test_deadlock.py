@@ -217,7 +217,9 @@ extern "C" __device__ void set(uint64_t *signal, uint64_t value, int pe) {
 }
 """
 
-PROGRAM = """import sys
+PROGRAM = """import ctypes
+import sys
+import threading
 import time
 import intarsia
 import numpy as np
@@ -246,7 +248,17 @@ if sys.argv[1] == "late" and intarsia.my_pe() == 0:
     for pe in range(2):
         tell[(1,)](signal, 4, pe)
         intarsia.synchronize()
+def set_directly(pe, delay=1):
+    time.sleep(delay)
+    ctypes.c_int64.from_address(signal.peer(pe).data_ptr()).value = 9
+
+
+if sys.argv[1] == "thread":
+    threading.Thread(target=set_directly, args=(intarsia.my_pe(),)).start()
 k[(1,)](signal, 4)
+if sys.argv[1] == "host" and intarsia.my_pe() == 0:
+    set_directly(1)
+    set_directly(0)
 intarsia.synchronize()
 print("went on")
 """
@@ -365,3 +377,31 @@ def test_a_late_pe_is_no_deadlock(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, 2, "late")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("went on") == 2
+
+
+@pytest.mark.parametrize("who", ["thread", "host"])
+def test_a_host_that_will_write(program: Path, tmp_path: Path, who: str) -> None:
+    """Another thread of the same process, or a host that has not come to wait yet, writes without any call."""
+    done = run(program, tmp_path, 2, who)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("went on") == 2
+
+
+def test_a_cta_of_a_cluster(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "cluster.cu").write_text("""extern "C" __global__ void __cluster_dims__(2, 1, 1) k(int *s) {
+    if (blockIdx.x)
+        asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    else
+        while (*(volatile int *)s != 7) {}
+}
+""")
+    done = subprocess.run(
+        [program, "sim", "cluster.cu", "--arch", "sm_90", "--grid", "2", "--block", "64", "--arg", "zero:64"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    rows = [" ".join(line.split()) for line in done.stderr.splitlines() if line.startswith("  0 ")]
+    assert done.returncode == 1 and len(rows) == 4
+    assert "cluster.cu:5 7 0 at" in rows[0] and "the cluster 64 of this CTA's 64 threads there" in rows[2]
