@@ -35,12 +35,13 @@ struct its_race {
     its_context *ctx;
     const its_world *world;
     uint32_t n_agents, per_pe;
-    uint32_t *clocks;      /* of the agents of this PE */
-    its_race_cell *cells;  /* of private memory */
-    its_race_cell *shared; /* of all heaps */
-    race_site *sites;      /* of all PEs */
-    char *far, *near;      /* places: of all PEs, and of this one */
+    _Atomic uint32_t *clocks; /* of the agents of this PE */
+    its_race_cell *cells;     /* of private memory */
+    its_race_cell *shared;    /* of all heaps */
+    race_site *sites;         /* of all PEs */
+    char *far, *near;         /* places: of all PEs, and of this one */
     uint32_t n_sites;
+    _Atomic uint32_t n_warps;
     race_key *keys;
 };
 
@@ -95,7 +96,7 @@ its_status its_race_open(its_context *ctx, const its_world *world, its_race **ou
         its_race_close(race);
         return ITS_ERR_NOMEM;
     }
-    for (uint32_t i = 0; i < race->per_pe; i++) race->clocks[i] = 1;
+    for (uint32_t i = 0; i < race->per_pe; i++) atomic_store(&race->clocks[i], 1);
     memset(race->keys, 0, SITE_KEYS * sizeof(race_key));
     *out = race;
     return ITS_OK;
@@ -143,8 +144,9 @@ static its_race_agent *agent_new(its_race *race, uint32_t index) {
     return agent;
 }
 
-its_race_agent *its_race_warp(its_race *race, uint32_t index) {
-    return agent_new(race, index % (race->per_pe - ITS_RACE_STREAMS - 1));
+/* In turn, so that warps of grids that run side by side have numbers of their own. */
+its_race_agent *its_race_warp(its_race *race) {
+    return agent_new(race, atomic_fetch_add(&race->n_warps, 1) % (race->per_pe - ITS_RACE_STREAMS - 1));
 }
 its_race_agent *its_race_stream(its_race *race, uint64_t index) {
     return agent_new(race, race->per_pe - 1 - ITS_RACE_STREAMS + (uint32_t)(index % ITS_RACE_STREAMS));
@@ -158,8 +160,7 @@ void its_race_agent_free(its_race_agent *agent) {
 }
 
 static void tick(its_race_agent *agent) {
-    uint32_t *clock = &agent->race->clocks[agent->number % agent->race->per_pe];
-    agent->now = ++*clock;
+    agent->now = atomic_fetch_add(&agent->race->clocks[agent->number % agent->race->per_pe], 1) + 1;
 }
 
 /* What others of the same number did before is known only as far as `vector` says. */

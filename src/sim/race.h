@@ -49,8 +49,8 @@ typedef struct its_race_agent {
 
 typedef enum its_race_scope { ITS_RACE_CTA, ITS_RACE_GPU, ITS_RACE_SYS } its_race_scope;
 
-/* The index-th warp, stream or host of this PE. NULL if memory ran out. */
-its_race_agent *its_race_warp(its_race *race, uint32_t index);
+/* A warp, the index-th stream, or the host of this PE. NULL if memory ran out. */
+its_race_agent *its_race_warp(its_race *race);
 its_race_agent *its_race_stream(its_race *race, uint64_t index);
 its_race_agent *its_race_host(its_race *race);
 void its_race_agent_free(its_race_agent *agent);

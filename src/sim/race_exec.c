@@ -165,7 +165,6 @@ void its_sim_race_handover(its_sim_exec *x, const char *at, bool give) {
 
 bool its_sim_race_slot(its_sim_cta *cta) {
     const its_sim_grid *grid = cta->grid;
-    const uint32_t index = (uint32_t)(cta - grid->slots);
     its_race *race = grid->program->machine->race;
     size_t cells = (grid->shared_size / 8 + 2) * sizeof(its_race_cell);
     if (!race) return true;
@@ -174,7 +173,7 @@ bool its_sim_race_slot(its_sim_cta *cta) {
     if (!cta->race_cells || !cta->race_barriers) return false;
     memset(cta->race_barriers, 0, (ITS_SIM_BARRIERS + 1) * sizeof(uint32_t *));
     for (uint32_t w = 0; w < grid->n_warps; w++) {
-        cta->warps[w].race = its_race_warp(race, index * grid->n_warps + w);
+        cta->warps[w].race = its_race_warp(race);
         if (!cta->warps[w].race) return false;
     }
     return true;

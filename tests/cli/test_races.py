@@ -353,3 +353,35 @@ def test_the_gemm_without_its_wait(program: Path, tmp_path: Path) -> None:
     done = run_example(program, 2, copy / "ag-gemm.py", "--case", "check")
     assert done.returncode == 1
     assert "nothing orders the two" in done.stderr and "kernel 'ag_gemm'" in done.stderr, done.stderr
+
+
+STREAMS = """#include <cuda_runtime.h>
+/* Two streams write to the same memory: with an event between them, or with nothing. */
+int two_streams(int ordered) {
+    cudaStream_t a, b;
+    cudaEvent_t event;
+    char *memory;
+    if (cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking) != cudaSuccess) return 1;
+    if (cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking) != cudaSuccess) return 1;
+    cudaEventCreate(&event);
+    cudaMalloc((void **)&memory, 4096);
+    cudaMemsetAsync(memory, 1, 4096, a);
+    if (ordered) {
+        cudaEventRecord(event, a);
+        cudaStreamWaitEvent(b, event, 0);
+    }
+    cudaMemsetAsync(memory + 64, 2, 64, b);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+"""
+
+
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_streams(program: Path, tmp_path: Path, ordered: int) -> None:
+    (tmp_path / "streams.c").write_text(STREAMS)
+    (tmp_path / "streams.py").write_text(
+        f"import sys, intarsia\nintarsia.init()\nsys.exit(intarsia.load_host('streams.c').two_streams({ordered}))\n"
+    )
+    done = run_example(program, 1, tmp_path / "streams.py")
+    assert (done.returncode == 0) == bool(ordered), done.stderr
+    assert ordered or "a fill on a stream has written, and nothing orders the two" in done.stderr, done.stderr
