@@ -104,8 +104,17 @@ static void check_list(its_verifier *v, const its_insn *insn, const its_operand 
     for (unsigned i = 0; i < count; i++) check_argument(v, insn, &group->list[i], formals->items[i]);
 }
 
+/* A function may be an argument, but not take a result. */
+static void check_results(its_verifier *v, const its_insn *insn, const its_operand *group) {
+    for (unsigned i = 0; group && i < group->count; i++)
+        if (group->list[i].kind == ITS_OPND_SYM && group->list[i].symbol->kind == ITS_SYM_FUNC)
+            its_verify_error(v, &insn->node, group->list[i].pos, "'%s' is a function and can't take a result",
+                             group->list[i].symbol->name->text);
+}
+
 static void check_against(its_verifier *v, const its_insn *insn, const call_parts *parts, const signature *callee) {
     check_list(v, insn, parts->results, callee->results, callee, "result");
+    check_results(v, insn, parts->results);
     check_list(v, insn, parts->arguments, callee->params, callee, "argument");
 }
 
