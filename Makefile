@@ -155,7 +155,7 @@ corpus: setup-test ## PTX of every producer, in build/corpus (docs/corpus.md)
 	@$(VENV)/python tests/corpus/generate.py --jobs $(JOBS)
 
 check-corpus: corpus build ## the corpus: same machine code after parse and print, NumPy's results in the simulator, linking (long)
-	@$(VENV)/python tests/corpus/roundtrip.py --jobs $(JOBS)
+	@$(VENV)/python tests/corpus/roundtrip.py --verify --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/roundtrip.py --rename --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/run_sim.py --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/link_pairs.py --jobs $(JOBS)

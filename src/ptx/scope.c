@@ -204,9 +204,10 @@ static bool report_unknown(its_parser *parser, const its_operand *operand) {
 }
 
 static bool assign(its_parser *parser, its_operand *operand, its_symbol *symbol) {
-    if (symbol->kind == ITS_SYM_REG) {
+    if (symbol->kind == ITS_SYM_REG || symbol->kind == ITS_SYM_VAR) {
         its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, operand->pos),
-                       "register '%s' is used before it is declared", symbol->name->text);
+                       "%s '%s' is used before it is declared", symbol->kind == ITS_SYM_REG ? "register" : "variable",
+                       symbol->name->text);
         its_diag_also(parser->ctx, its_symbol_place(symbol), "declared here");
         return false;
     }
