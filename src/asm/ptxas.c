@@ -240,7 +240,7 @@ static its_status run_body(void *user) {
 
 its_status its_asm_run_ptxas(its_asm_job *job) {
     its_library_search search;
-    uint32_t major, minor;
+    uint32_t major = 0, minor = 0;
     its_status status = its_asm_find_ptxas(job->ctx, job->arena, job->arch, &search);
     if (status == ITS_OK) status = its_asm_ptxas_version(job->ctx, search.path, &major, &minor);
     if (status == ITS_OK) status = check_version(job, search.path, major, minor);

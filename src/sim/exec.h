@@ -146,7 +146,7 @@ struct its_sim_grid {
     uint32_t dynamic_shared, dynamic_begin;
     uint32_t local_size; /* bytes of local memory per thread */
     char *params;
-    uint64_t n_ctas, next_cta, done_ctas;
+    uint64_t n_ctas, next_cta, next_cluster, done_ctas;
     uint32_t n_slots, n_open, next_slot; /* places that there may be, and that there are */
     its_sim_cta *slots;
     uint64_t instructions;

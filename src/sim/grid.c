@@ -255,7 +255,7 @@ static bool start_cluster(its_sim_grid *grid, its_sim_cta *cluster) {
     if (grid->next_cta == grid->n_ctas) return false;
     for (uint32_t i = 0; i < grid->cluster_size; i++)
         if (cluster[i].running) return false;
-    uint64_t n = grid->next_cta / grid->cluster_size;
+    uint64_t n = grid->next_cluster++;
     grid->next_cta += grid->cluster_size;
     for (uint32_t i = 0; i < grid->cluster_size; i++) start_cta(grid, &cluster[i], n);
     return true;
@@ -317,7 +317,7 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
     bool moved = false;
     while (grid->done_ctas < grid->n_ctas) {
         its_sim_cta *cta = &grid->slots[grid->next_slot];
-        grid->next_slot = (grid->next_slot + 1) % grid->n_open;
+        grid->next_slot = grid->next_slot + 1 == grid->n_open ? 0 : grid->next_slot + 1;
         if (!cta->running && !start_cluster(grid, cta->cluster)) continue;
         if (!run_cta(&x, grid, cta, &moved)) return ITS_SIM_FAULT;
         if (grid->quiet && grid->quiet >= live_warps(grid) + grid->n_warps) {

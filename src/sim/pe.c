@@ -38,11 +38,9 @@ its_status its_pe_open(its_context *ctx, int fd, uint32_t number, its_pe *pe) {
     its_heap_init(&pe->device, ctx, 0, control->private_stride - commit_step, recycle_after);
     pe->memory = its_sim_memory_new(ctx, number);
     if (control->race_offset) status = its_race_open(ctx, pe->world, &pe->race);
-    if (status != ITS_OK || !pe->memory || (status = describe(pe)) != ITS_OK) {
-        its_pe_close(pe);
-        return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
-    }
-    return ITS_OK;
+    if (status == ITS_OK && pe->memory && describe(pe) == ITS_OK) return ITS_OK;
+    its_pe_close(pe);
+    return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
 }
 
 void its_pe_close(its_pe *pe) {

@@ -200,7 +200,7 @@ static bool attribute(const struct cudaDeviceProp *prop, enum cudaDeviceAttr att
 }
 
 EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device) {
-    struct cudaDeviceProp prop;
+    struct cudaDeviceProp prop = {0};
     if (!value) return invalid_value();
     cudaError_t error = cudaGetDeviceProperties(&prop, device);
     if (error != cudaSuccess) return error;
