@@ -457,7 +457,7 @@ static its_status read_number(its_context *ctx, const char *name, uint64_t most,
 its_status its_sim_host_threads(its_backend *backend, uint32_t threads) {
     its_sim_backend *sim = NULL;
     its_status status = its_sim_backend_of(backend, &sim);
-    if (status == ITS_OK) its_hosts_set_threads(&sim->pe.world->hosts, threads);
+    if (sim) its_hosts_set_threads(&sim->pe.world->hosts, threads);
     return status;
 }
 
