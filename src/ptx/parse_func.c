@@ -322,7 +322,7 @@ static bool header(its_parser *parser, its_func *func, uint16_t flags) {
     its_node_list directives = {0}, *outer = parser->list;
     parser->list = &directives;
     bool ok = true;
-    while (ok && is_kind(parser, ITS_TOK_DOT)) ok = its_parse_directive(parser); /* .attribute */
+    while (ok && its_is_dot(parser, ".attribute")) ok = its_parse_directive(parser);
     if (ok && is_kind(parser, '(')) ok = its_parse_params(parser, &func->results, true, true);
     if (ok && !is_kind(parser, ITS_TOK_WORD)) ok = its_unexpected(parser, "the name of the function");
     if (ok) {
