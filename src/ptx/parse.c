@@ -121,28 +121,31 @@ static bool directive_token(its_parser *parser, its_operand *operand) {
     return true;
 }
 
+/* Whether a directive ends in front of the next token, no bracket being open; `comma` tells that one stands there. */
+static bool directive_ends(const its_parser *parser, bool comma) {
+    const its_token *token = tok(parser);
+    bool in_header = parser->func && !parser->func->has_body;
+    return token->kind == '{' || token->kind == '}' || token->kind == ';' ||
+           (!comma && (token->first_on_line || (in_header && token->kind == ITS_TOK_DOT)));
+}
+
 /*
  * `.word` and what follows it, up to a `;`, which is then part of it. Without one it ends where the line does, if no
  * bracket is open and no comma stands at the end; in front of a `{` or `}`; in a function's header also in front of the
- * next directive.
+ * next directive. `.attribute(...)` ends with its `)`.
  */
 bool its_parse_directive(its_parser *parser) {
     its_name name = its_token_name(parser);
     uint32_t pos = tok(parser)->pos;
     size_t base = parser->operands.count;
     unsigned depth = 0;
-    bool comma = false;
+    bool comma = false, attribute = strcmp(name->text, ".attribute") == 0;
     next(parser);
-    parser->semicolon = false;
-    for (;;) {
+    if (attribute && !is_kind(parser, '(')) return its_unexpected(parser, "'('");
+    for (bool first = true;; first = false) {
         uint8_t kind = tok(parser)->kind;
-        if (kind == ITS_TOK_END || (depth == 0 && (kind == '{' || kind == '}'))) break;
-        if (kind == ';' && depth == 0) {
-            parser->semicolon = true;
-            break;
-        }
-        bool in_header = parser->func && !parser->func->has_body;
-        if (depth == 0 && !comma && (tok(parser)->first_on_line || (in_header && kind == ITS_TOK_DOT))) break;
+        if (kind == ITS_TOK_END) break;
+        if (depth == 0 && (attribute ? !first : directive_ends(parser, comma))) break;
         if (kind == '(' || kind == '[' || kind == '{') depth++;
         if ((kind == ')' || kind == ']' || kind == '}') && depth) depth--;
         comma = kind == ',';
@@ -150,6 +153,7 @@ bool its_parse_directive(its_parser *parser) {
         if (!directive_token(parser, &operand)) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, operand);
     }
+    parser->semicolon = !attribute && is_kind(parser, ';');
     size_t count = parser->operands.count - base;
     if (count > UINT16_MAX) return its_error(parser, pos, "a directive of more than 65535 words");
     its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;

@@ -336,7 +336,9 @@ static bool header(its_parser *parser, its_func *func, uint16_t flags) {
         ok = its_parse_params(parser, &func->params, true, false);
     }
     parser->semicolon = false;
-    while (ok && !parser->semicolon && is_kind(parser, ITS_TOK_DOT)) ok = its_parse_directive(parser);
+    while (ok && !parser->semicolon && is_kind(parser, ITS_TOK_DOT))
+        ok = its_is_dot(parser, ".attribute") ? its_unexpected(parser, "attributes in front of the function's name")
+                                              : its_parse_directive(parser);
     parser->list = outer;
     func->directives = directives.first;
     for (its_node *node = func->directives; ok && node; node = node->next)

@@ -19,7 +19,7 @@
 typedef struct binding {
     struct binding *next;
     its_name name;
-    its_symbol *outer;
+    void *outer; /* the its_symbol that `name` means outside, or NULL */
 } binding;
 
 typedef struct range_binding {
@@ -59,12 +59,25 @@ uint32_t its_scope_pos(const its_parser *parser) {
     return parser->scopes.items[level(parser)].pos;
 }
 
+/*
+ * Where the meaning of a name is kept that holds in scope `at`: the name itself, or what an inner scope will put back.
+ * A function may be called what its result is called, which was bound before it.
+ */
+static void **meaning_at(const its_parser *parser, its_name name, uint32_t at) {
+    void **meaning = &name->bind;
+    for (uint32_t inner = level(parser); inner > at && *meaning && level_of(*meaning) > at; inner--)
+        for (binding *entry = parser->scopes.items[inner].bound; entry; entry = entry->next)
+            if (entry->name == name) meaning = &entry->outer;
+    return meaning;
+}
+
 static void bind_at(its_parser *parser, its_symbol *symbol, uint32_t at) {
     binding *entry = its_arena_alloc(&parser->scratch, sizeof *entry);
     its_scope *scope = &parser->scopes.items[at];
-    *entry = (binding){scope->bound, symbol->name, symbol->name->bind};
+    void **meaning = meaning_at(parser, symbol->name, at);
+    *entry = (binding){scope->bound, symbol->name, *meaning};
     scope->bound = entry;
-    symbol->name->bind = symbol;
+    *meaning = symbol;
     symbol->pass = (void *)(uintptr_t)at; /* only until the parser is done */
 }
 

@@ -70,10 +70,16 @@ def make_seeds(target: str, folder: Path) -> int:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
-def without_chance() -> list[str]:
-    """What to put in front of a command so that addresses are the same in every run."""
+def same_every_time(command: list[str], seeds: Path) -> list[str]:
+    """
+    The command such that it sees the same inputs on every machine: addresses don't vary, seeds come in the order of
+    their names and not in that of the folder, and no process takes up what another one has found.
+    """
     tool = shutil.which("setarch")
-    return [tool, os.uname().machine, "-R"] if tool else []
+    fixed = [tool, os.uname().machine, "-R"] if tool else []
+    order = seeds.with_suffix(".list")
+    order.write_text(",".join(str(file) for file in sorted(seeds.iterdir())))
+    return [*fixed, *command, "-use_cmp=0", "-reload=0", f"-runs={TEST_RUNS}", f"-seed_inputs=@{order}"]
 
 
 def fuzz(target: str, seconds: int, jobs: int, keep: bool, work: Path) -> list[str]:
@@ -86,10 +92,12 @@ def fuzz(target: str, seconds: int, jobs: int, keep: bool, work: Path) -> list[s
     count = make_seeds(target, seeds)
     (work / "words").write_text(dictionary())
     command = [str(program), *LIMITS, f"-max_total_time={seconds}", f"-dict={work / 'words'}"]
-    command += [f"-artifact_prefix={crashes}/", str(found), str(seeds)]
+    command += [f"-artifact_prefix={crashes}/"]
     start = int(time.time()) if keep else 1
-    if not keep:  # the same inputs every time, as far as the time goes: a test that fails by chance helps nobody
-        command = [*without_chance(), *command, "-use_cmp=0", f"-runs={TEST_RUNS}"]
+    if keep:
+        command += [str(found), str(seeds)]
+    else:  # a test that fails by chance helps nobody
+        command = same_every_time(command, seeds)
     logs = [work / f"{target}-{job}.log" for job in range(jobs)]
     running = []
     for job, log in enumerate(logs):
