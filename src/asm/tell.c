@@ -1,8 +1,8 @@
 /* What an assembler made, for people and as JSON: numbers of now, and behind them those of before. */
-#include <cjson/cJSON.h>
 #include <string.h>
 
 #include "asm/asm.h"
+#include "base/json.h"
 
 bool its_asm_says(const its_asm_result *result, const its_asm_advice *advice) {
     for (uint32_t i = 0; i < result->n_advice; i++)
@@ -72,70 +72,52 @@ char *its_asm_text(its_context *ctx, const its_asm_result *before, const its_asm
 
 /* -- JSON ---------------------------------------------------------------------------------------------------------- */
 
-static bool add_text(cJSON *object, const char *name, const char *text) {
-    return cJSON_AddStringToObject(object, name, text) != NULL;
-}
-
-static bool add_number(cJSON *object, const char *name, uint64_t number) {
-    return cJSON_AddNumberToObject(object, name, (double)number) != NULL;
-}
-
-/* A new object at the end of the array; NULL if memory ran out. */
-static cJSON *add_object(cJSON *array) {
-    cJSON *object = cJSON_CreateObject();
-    if (object && cJSON_AddItemToArray(array, object)) return object;
-    cJSON_Delete(object);
-    return NULL;
-}
-
-static bool add_funcs(cJSON *root, const its_asm_result *r) {
-    cJSON *array = cJSON_AddArrayToObject(root, "functions");
-    for (uint32_t i = 0; array && i < r->n_funcs; i++) {
+static void json_funcs(its_json *json, cJSON *root, const its_asm_result *r) {
+    cJSON *array = its_json_array(json, root, "functions");
+    for (uint32_t i = 0; i < r->n_funcs; i++) {
         const its_asm_func *f = &r->funcs[i];
-        cJSON *object = add_object(array);
-        bool ok =
-            object && add_text(object, "name", f->name) && cJSON_AddBoolToObject(object, "entry", f->entry) &&
-            add_number(object, "registers", f->registers) && add_number(object, "barriers", f->barriers) &&
-            add_number(object, "stack_bytes", f->stack) && add_number(object, "spill_store_bytes", f->spill_stores) &&
-            add_number(object, "spill_load_bytes", f->spill_loads) && add_number(object, "shared_bytes", f->shared);
-        if (!ok) return false;
+        cJSON *object = its_json_item(json, array);
+        its_json_text(json, object, "name", f->name);
+        its_json_bool(json, object, "entry", f->entry);
+        its_json_number(json, object, "registers", f->registers);
+        its_json_number(json, object, "barriers", f->barriers);
+        its_json_number(json, object, "stack_bytes", f->stack);
+        its_json_number(json, object, "spill_store_bytes", f->spill_stores);
+        its_json_number(json, object, "spill_load_bytes", f->spill_loads);
+        its_json_number(json, object, "shared_bytes", f->shared);
     }
-    return array != NULL;
 }
 
-static bool add_advice(cJSON *root, const its_asm_result *r) {
-    cJSON *array = cJSON_AddArrayToObject(root, "warnings");
-    for (uint32_t i = 0; array && i < r->n_advice; i++) {
+static void json_advice(its_json *json, cJSON *root, const its_asm_result *r) {
+    cJSON *array = its_json_array(json, root, "warnings");
+    for (uint32_t i = 0; i < r->n_advice; i++) {
         const its_asm_advice *advice = &r->advice[i];
-        cJSON *object = add_object(array);
-        bool ok = object && add_text(object, "code", advice->code) && add_text(object, "function", advice->function) &&
-                  add_text(object, "text", advice->text) &&
-                  cJSON_AddBoolToObject(object, "wgmma_serialised", advice->serialised) &&
-                  cJSON_AddBoolToObject(object, "setmaxnreg_ignored", advice->no_setmaxnreg);
-        if (!ok) return false;
+        cJSON *object = its_json_item(json, array);
+        its_json_text(json, object, "code", advice->code);
+        its_json_text(json, object, "function", advice->function);
+        its_json_text(json, object, "text", advice->text);
+        its_json_bool(json, object, "wgmma_serialised", advice->serialised);
+        its_json_bool(json, object, "setmaxnreg_ignored", advice->no_setmaxnreg);
     }
-    return array != NULL;
 }
 
-static bool add_result(cJSON *root, const char *name, const its_asm_result *r) {
-    if (!r) return cJSON_AddNullToObject(root, name) != NULL;
-    cJSON *object = cJSON_AddObjectToObject(root, name);
-    return object && add_text(object, "tool", r->tool) && add_text(object, "version", r->version) &&
-           add_number(object, "code_bytes", r->cubin_size) && add_funcs(object, r) && add_advice(object, r);
+static void json_result(its_json *json, cJSON *root, const char *name, const its_asm_result *r) {
+    if (!r) {
+        its_json_null(json, root, name);
+        return;
+    }
+    cJSON *object = its_json_object(json, root, name);
+    its_json_text(json, object, "tool", r->tool);
+    its_json_text(json, object, "version", r->version);
+    its_json_number(json, object, "code_bytes", r->cubin_size);
+    json_funcs(json, object, r);
+    json_advice(json, object, r);
 }
 
-static its_status no_memory(void *user) {
-    its_guard_raise(user);
-}
-
-/* cJSON has an allocator of its own; its text is copied to where its_free finds it. */
 char *its_asm_json(its_context *ctx, const its_asm_result *before, const its_asm_result *result) {
-    cJSON *root = cJSON_CreateObject();
-    bool ok = root && add_result(root, "before", before) && add_result(root, "after", result);
-    char *text = ok ? cJSON_Print(root) : NULL, *copy = text ? its_block_alloc(ctx, strlen(text) + 1) : NULL;
-    if (copy) strcpy(copy, text);
-    cJSON_free(text);
-    cJSON_Delete(root);
-    if (!copy) its_protect(ctx, no_memory, ctx);
-    return copy;
+    its_json json;
+    cJSON *root = its_json_begin(&json, ctx);
+    json_result(&json, root, "before", before);
+    json_result(&json, root, "after", result);
+    return its_json_end(&json);
 }

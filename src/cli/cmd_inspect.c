@@ -1,10 +1,10 @@
 /* intarsia inspect: what is in a PTX file, as text or as JSON. Both are printed from one summary per function. */
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "intarsia/ptx.h"
 #include "ptx/mnemonic.h"
@@ -209,114 +209,99 @@ static void print_text(cli_app *app, const char *path, const its_module *module)
 
 /* -- JSON ---------------------------------------------------------------------------------------------------------- */
 
-static void json_params(cli_app *app, cJSON *object, const char *key, const its_params *params) {
-    cJSON *array = cJSON_AddArrayToObject(object, key);
+static void json_params(cli_app *app, its_json *json, cJSON *object, const char *key, const its_params *params) {
+    cJSON *array = its_json_array(json, object, key);
     for (uint32_t i = 0; i < params->n; i++) {
         const its_symbol *p = params->items[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", p->name->text);
-        cJSON_AddStringToObject(item, "type", type_of(p));
-        cJSON_AddStringToObject(item, "declared", describe_type(app, p));
-        cJSON_AddNumberToObject(item, "size", (double)p->size);
-        cJSON_AddNumberToObject(item, "align", p->align);
-        cJSON_AddItemToArray(array, item);
+        cJSON *item = its_json_item(json, array);
+        its_json_text(json, item, "name", p->name->text);
+        its_json_text(json, item, "type", type_of(p));
+        its_json_text(json, item, "declared", describe_type(app, p));
+        its_json_number(json, item, "size", p->size);
+        its_json_number(json, item, "align", p->align);
     }
 }
 
-static void json_calls(cJSON *object, const summary *s) {
-    cJSON *array = cJSON_AddArrayToObject(object, "calls");
+static void json_calls(its_json *json, cJSON *object, const summary *s) {
+    cJSON *array = its_json_array(json, object, "calls");
     for (size_t i = 0; i < s->calls.count; i++) {
         const call *c = &s->calls.items[i];
-        cJSON *item = cJSON_CreateObject();
-        if (c->callee)
-            cJSON_AddStringToObject(item, "callee", c->callee);
-        else
-            cJSON_AddNullToObject(item, "callee");
-        if (c->unit) cJSON_AddStringToObject(item, "unit", c->unit);
-        cJSON_AddNumberToObject(item, "line", c->line);
-        cJSON_AddItemToArray(array, item);
+        cJSON *item = its_json_item(json, array);
+        its_json_text(json, item, "callee", c->callee);
+        if (c->unit) its_json_text(json, item, "unit", c->unit);
+        its_json_number(json, item, "line", c->line);
     }
 }
 
-static void json_body(cJSON *object, const summary *s) {
-    cJSON *registers = cJSON_AddObjectToObject(object, "registers");
+static void json_body(its_json *json, cJSON *object, const summary *s) {
+    cJSON *registers = its_json_object(json, object, "registers");
     for (unsigned type = 0; type < ITS_TYPE_COUNT; type++)
         if (s->registers[type])
-            cJSON_AddNumberToObject(registers, type ? its_type_text((its_type)type) + 1 : "other", s->registers[type]);
-    cJSON_AddNumberToObject(object, "local_bytes", (double)s->local);
-    cJSON_AddNumberToObject(object, "shared_bytes", (double)s->shared);
-    cJSON_AddNumberToObject(object, "instructions", s->instructions);
-    json_calls(object, s);
+            its_json_number(json, registers, type ? its_type_text((its_type)type) + 1 : "other", s->registers[type]);
+    its_json_number(json, object, "local_bytes", s->local);
+    its_json_number(json, object, "shared_bytes", s->shared);
+    its_json_number(json, object, "instructions", s->instructions);
+    json_calls(json, object, s);
 }
 
-static cJSON *json_function(cli_app *app, const its_func *func) {
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "name", func->symbol->name->text);
-    cJSON_AddBoolToObject(object, "entry", func->symbol->flags & ITS_SYM_ENTRY);
-    cJSON_AddBoolToObject(object, "defined", func->has_body);
-    cJSON_AddStringToObject(object, "linkage", linkage(func->symbol));
-    json_params(app, object, "results", &func->results);
-    json_params(app, object, "parameters", &func->params);
-    if (func->has_body) {
-        summary s = summarise(app, func);
-        json_body(object, &s);
-    }
-    return object;
+static void json_function(cli_app *app, its_json *json, cJSON *object, const its_func *func) {
+    its_json_text(json, object, "name", func->symbol->name->text);
+    its_json_bool(json, object, "entry", func->symbol->flags & ITS_SYM_ENTRY);
+    its_json_bool(json, object, "defined", func->has_body);
+    its_json_text(json, object, "linkage", linkage(func->symbol));
+    json_params(app, json, object, "results", &func->results);
+    json_params(app, json, object, "parameters", &func->params);
+    if (!func->has_body) return;
+    summary s = summarise(app, func);
+    json_body(json, object, &s);
 }
 
-static cJSON *json_variables(cli_app *app, const its_module *module) {
-    cJSON *array = cJSON_CreateArray();
+static void json_variables(cli_app *app, its_json *json, cJSON *root, const its_module *module) {
+    cJSON *array = its_json_array(json, root, "variables");
     for (its_node *node = module->first; node; node = node->next) {
         if (node->kind != ITS_NODE_VAR) continue;
         const its_symbol *v = ((its_var *)node)->symbol;
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", v->name->text);
-        cJSON_AddStringToObject(item, "space", its_space_text((its_space)v->space) + 1);
-        cJSON_AddStringToObject(item, "declared", describe_type(app, v));
-        cJSON_AddNumberToObject(item, "size", (double)v->size);
-        cJSON_AddStringToObject(item, "linkage", linkage(v));
-        cJSON_AddItemToArray(array, item);
+        cJSON *item = its_json_item(json, array);
+        its_json_text(json, item, "name", v->name->text);
+        its_json_text(json, item, "space", its_space_text((its_space)v->space) + 1);
+        its_json_text(json, item, "declared", describe_type(app, v));
+        its_json_number(json, item, "size", v->size);
+        its_json_text(json, item, "linkage", linkage(v));
     }
-    return array;
 }
 
-static cJSON *json_externs(const its_module *module) {
-    cJSON *array = cJSON_CreateArray();
+static void json_externs(its_json *json, cJSON *root, const its_module *module) {
+    cJSON *array = its_json_array(json, root, "externs");
     for (size_t i = 0; i < module->priv->symbols.count; i++) {
         const its_symbol *symbol = module->priv->symbols.items[i];
         if (!is_open(symbol)) continue;
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", symbol->name->text);
-        cJSON_AddStringToObject(item, "kind", symbol->kind == ITS_SYM_FUNC ? "function" : "variable");
-        cJSON_AddItemToArray(array, item);
+        cJSON *item = its_json_item(json, array);
+        its_json_text(json, item, "name", symbol->name->text);
+        its_json_text(json, item, "kind", symbol->kind == ITS_SYM_FUNC ? "function" : "variable");
     }
-    return array;
 }
 
-static cJSON *json_module(cli_app *app, const char *path, const its_module *module) {
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "file", path);
-    cJSON_AddStringToObject(object, "version",
-                            its_arena_printf(&app->arena, "%u.%u", module->version_major, module->version_minor));
-    cJSON *targets = cJSON_AddArrayToObject(object, "targets");
-    for (uint32_t i = 0; i < module->n_targets; i++)
-        cJSON_AddItemToArray(targets, cJSON_CreateString(module->targets[i]->text));
-    cJSON_AddNumberToObject(object, "address_size", module->address_size);
-    cJSON_AddItemToObject(object, "variables", json_variables(app, module));
-    cJSON *functions = cJSON_AddArrayToObject(object, "functions");
+static void json_module(cli_app *app, its_json *json, cJSON *root, const char *path, const its_module *module) {
+    its_json_text(json, root, "file", path);
+    its_json_text(json, root, "version",
+                  its_arena_printf(&app->arena, "%u.%u", module->version_major, module->version_minor));
+    cJSON *targets = its_json_array(json, root, "targets");
+    for (uint32_t i = 0; i < module->n_targets; i++) its_json_item_text(json, targets, module->targets[i]->text);
+    its_json_number(json, root, "address_size", module->address_size);
+    json_variables(app, json, root, module);
+    cJSON *functions = its_json_array(json, root, "functions");
     for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f))
-        cJSON_AddItemToArray(functions, json_function(app, f));
-    cJSON_AddItemToObject(object, "externs", json_externs(module));
-    return object;
+        json_function(app, json, its_json_item(json, functions), f);
+    json_externs(json, root, module);
 }
 
 static int print_json(cli_app *app, const char *path, const its_module *module) {
-    cJSON *json = json_module(app, path, module);
-    char *printed = cJSON_Print(json);
-    cJSON_Delete(json);
-    if (!printed) its_guard_raise(app->ctx);
+    its_json json;
+    json_module(app, &json, its_json_begin(&json, app->ctx), path, module);
+    char *printed = its_json_end(&json);
+    if (!printed) return cli_status(ITS_ERR_NOMEM);
     puts(printed);
-    cJSON_free(printed);
+    its_free(app->ctx, printed);
     return CLI_OK;
 }
 

@@ -1,8 +1,6 @@
 /* The report for people, and as JSON. */
-#include <cjson/cJSON.h>
-#include <string.h>
-
 #include "base/buffer.h"
+#include "base/json.h"
 #include "intarsia/link.h"
 
 /* -- text ---------------------------------------------------------------------------------------------------------- */
@@ -83,89 +81,55 @@ char *its_report_text(its_context *ctx, const its_report *report) {
 
 /* -- JSON ---------------------------------------------------------------------------------------------------------- */
 
-static bool add_text(cJSON *object, const char *name, const char *text) {
-    return cJSON_AddStringToObject(object, name, text) != NULL;
-}
-
-static bool add_number(cJSON *object, const char *name, uint64_t number) {
-    return cJSON_AddNumberToObject(object, name, (double)number) != NULL;
-}
-
-/* A new object at the end of the array; NULL if memory ran out. */
-static cJSON *add_object(cJSON *array) {
-    cJSON *object = cJSON_CreateObject();
-    if (object && cJSON_AddItemToArray(array, object)) return object;
-    cJSON_Delete(object);
-    return NULL;
-}
-
-static bool add_kept(cJSON *root, const its_report *report) {
-    cJSON *array = cJSON_AddArrayToObject(root, "calls_left");
-    for (uint32_t i = 0; array && i < report->n_kept; i++) {
+static void json_kept(its_json *json, cJSON *root, const its_report *report) {
+    cJSON *array = its_json_array(json, root, "calls_left");
+    for (uint32_t i = 0; i < report->n_kept; i++) {
         const its_report_call *call = &report->kept[i];
-        cJSON *object = add_object(array);
-        bool ok = object && add_text(object, "caller", call->caller) && add_text(object, "callee", call->callee) &&
-                  add_text(object, "reason", its_kept_reason_text(call->reason)) &&
-                  add_text(object, "detail", call->detail) && add_text(object, "file", call->file) &&
-                  add_number(object, "line", call->line) && add_number(object, "column", call->column);
-        if (!ok) return false;
+        cJSON *object = its_json_item(json, array);
+        its_json_text(json, object, "caller", call->caller);
+        its_json_text(json, object, "callee", call->callee);
+        its_json_text(json, object, "reason", its_kept_reason_text(call->reason));
+        its_json_text(json, object, "detail", call->detail);
+        its_json_text(json, object, "file", call->file);
+        its_json_number(json, object, "line", call->line);
+        its_json_number(json, object, "column", call->column);
     }
-    return array != NULL;
 }
 
-static bool add_externs(cJSON *root, const its_report *report) {
-    cJSON *array = cJSON_AddArrayToObject(root, "externs");
-    for (uint32_t i = 0; array && i < report->n_externs; i++) {
+static void json_externs(its_json *json, cJSON *root, const its_report *report) {
+    cJSON *array = its_json_array(json, root, "externs");
+    for (uint32_t i = 0; i < report->n_externs; i++) {
         const its_report_extern *entry = &report->externs[i];
-        cJSON *object = add_object(array);
-        bool ok = object && add_text(object, "name", entry->name) &&
-                  cJSON_AddBoolToObject(object, "function", entry->function) &&
-                  add_text(object, "first_user", entry->first_user);
-        if (ok)
-            ok = entry->library ? add_text(object, "library", entry->library)
-                                : cJSON_AddNullToObject(object, "library") != NULL;
-        if (!ok) return false;
+        cJSON *object = its_json_item(json, array);
+        its_json_text(json, object, "name", entry->name);
+        its_json_bool(json, object, "function", entry->function);
+        its_json_text(json, object, "first_user", entry->first_user);
+        its_json_text(json, object, "library", entry->library);
     }
-    return array != NULL;
 }
 
-static bool add_funcs(cJSON *root, const its_report *report) {
-    cJSON *array = cJSON_AddArrayToObject(root, "functions");
-    for (uint32_t i = 0; array && i < report->n_funcs; i++) {
+static void json_funcs(its_json *json, cJSON *root, const its_report *report) {
+    cJSON *array = its_json_array(json, root, "functions");
+    for (uint32_t i = 0; i < report->n_funcs; i++) {
         const its_report_func *func = &report->funcs[i];
-        cJSON *object = add_object(array);
-        bool ok = object && add_text(object, "name", func->name) &&
-                  cJSON_AddBoolToObject(object, "entry", func->entry) &&
-                  add_number(object, "instructions", func->instructions) &&
-                  add_number(object, "local_bytes", func->local_bytes) &&
-                  add_number(object, "shared_bytes", func->shared_bytes);
-        if (!ok) return false;
+        cJSON *object = its_json_item(json, array);
+        its_json_text(json, object, "name", func->name);
+        its_json_bool(json, object, "entry", func->entry);
+        its_json_number(json, object, "instructions", func->instructions);
+        its_json_number(json, object, "local_bytes", func->local_bytes);
+        its_json_number(json, object, "shared_bytes", func->shared_bytes);
     }
-    return array != NULL;
 }
 
-static char *print_json(cJSON *root, const its_report *report) {
-    bool ok = add_number(root, "regions_inlined", report->regions_inlined) &&
-              add_number(root, "calls_inlined", report->calls_inlined) && add_kept(root, report) &&
-              add_externs(root, report) && add_funcs(root, report) &&
-              add_number(root, "stripped", report->n_stripped) &&
-              add_number(root, "shared_bytes", report->shared_bytes);
-    return ok ? cJSON_Print(root) : NULL;
-}
-
-static its_status no_memory(void *user) {
-    its_guard_raise(user);
-}
-
-/* cJSON has an allocator of its own; its text is copied to where its_free finds it. */
 char *its_report_json(its_context *ctx, const its_report *report) {
-    cJSON *root = cJSON_CreateObject();
-    char *text = root ? print_json(root, report) : NULL;
-    size_t size = text ? strlen(text) + 1 : 0;
-    char *copy = text ? its_block_alloc(ctx, size) : NULL;
-    if (copy) memcpy(copy, text, size);
-    cJSON_free(text);
-    cJSON_Delete(root);
-    if (!copy) its_protect(ctx, no_memory, ctx);
-    return copy;
+    its_json json;
+    cJSON *root = its_json_begin(&json, ctx);
+    its_json_number(&json, root, "regions_inlined", report->regions_inlined);
+    its_json_number(&json, root, "calls_inlined", report->calls_inlined);
+    json_kept(&json, root, report);
+    json_externs(&json, root, report);
+    json_funcs(&json, root, report);
+    its_json_number(&json, root, "stripped", report->n_stripped);
+    its_json_number(&json, root, "shared_bytes", report->shared_bytes);
+    return its_json_end(&json);
 }

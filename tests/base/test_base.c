@@ -1,4 +1,4 @@
-/* Contexts, names, diagnostics: what is recorded, how it reads, and what happens when memory runs out. */
+/* Contexts, names, diagnostics, JSON: what is recorded, how it reads, and what happens when memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/heap.h"
 #include "base/intern.h"
+#include "base/json.h"
 
 static void test_names_are_equal_pointers(void **state) {
     (void)state;
@@ -212,6 +213,50 @@ static void test_suggestions(void **state) {
     assert_null(its_closest("frobnicate", words, 4));
 }
 
+/* cJSON's allocations that still succeed. */
+static size_t json_left;
+
+static void *json_alloc(size_t size) {
+    if (json_left == 0) return NULL;
+    json_left--;
+    return malloc(size);
+}
+
+static char *write_json(its_context *ctx) {
+    its_json json;
+    cJSON *root = its_json_begin(&json, ctx);
+    its_json_text(&json, root, "name", "a \"b\"");
+    its_json_text(&json, root, "library", NULL);
+    its_json_bool(&json, its_json_object(&json, root, "inner"), "entry", true);
+    cJSON *array = its_json_array(&json, root, "calls");
+    its_json_number(&json, its_json_item(&json, array), "line", 7);
+    its_json_item_text(&json, array, "end");
+    return its_json_end(&json);
+}
+
+/* Whichever allocation of cJSON fails, none of the document is handed out. */
+static void test_json_is_whole_or_an_error(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    cJSON_InitHooks(&(cJSON_Hooks){json_alloc, free});
+    char *text = NULL;
+    size_t n = 0;
+    for (; !text; n++) {
+        assert_true(n < 1000);
+        json_left = n;
+        its_diag_clear(ctx);
+        text = write_json(ctx);
+        assert_int_equal(its_diag_errors(ctx), text ? 0 : 1);
+    }
+    cJSON_InitHooks(NULL);
+    assert_true(n > 10);
+    assert_string_equal(text,
+                        "{\n\t\"name\":\t\"a \\\"b\\\"\",\n\t\"library\":\tnull,\n\t\"inner\":\t{\n\t\t\"entry\":\ttrue"
+                        "\n\t},\n\t\"calls\":\t[{\n\t\t\t\"line\":\t7\n\t\t}, \"end\"]\n}");
+    its_free(ctx, text);
+    its_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_equal_pointers),       cmocka_unit_test(test_arena_keeps_what_it_gave),
@@ -219,6 +264,7 @@ int main(void) {
         cmocka_unit_test(test_a_buffer_grows_in_place),        cmocka_unit_test(test_products_are_checked),
         cmocka_unit_test(test_a_diagnostic_shows_both_places), cmocka_unit_test(test_errors_past_a_limit_are_counted),
         cmocka_unit_test(test_long_lines_are_windowed),        cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_json_is_whole_or_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
