@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../heap.h"
 #include "asm/asm.h"
 
 /* nvJitLink loses 176 bytes of its own when it refuses an archive. LeakSanitizer asks for this, under this name. */
@@ -83,33 +84,15 @@ static void test_try_nvshmem(void **state) {
 
 /* -- memory runs out ----------------------------------------------------------------------------------------------- */
 
-typedef struct failing {
-    size_t left, blocks;
-} failing;
-
-static void *failing_resize(void *user, void *block, size_t old_size, size_t new_size) {
-    failing *f = user;
-    (void)old_size;
-    if (new_size == 0) {
-        f->blocks -= block != NULL;
-        free(block);
-        return NULL;
-    }
-    if (f->left == 0) return NULL;
-    f->left--;
-    f->blocks += block == NULL;
-    return realloc(block, new_size);
-}
-
 /* Assembling and telling with memory for `n` allocations behind the parser's; false if that was not enough. */
 static bool assemble_with(size_t n) {
-    failing f = {SIZE_MAX, 0};
-    its_allocator allocator = {failing_resize, &f};
+    test_heap heap = {.stays_empty = true};
+    its_allocator allocator = test_heap_allocator(&heap);
     its_context *ctx = its_context_new(&allocator);
     its_module *module = parse(ctx, kernel);
     its_asm_result *result;
     char *text = NULL, *json = NULL;
-    f.left = n;
+    test_heap_fail(&heap, n + 1);
     its_status status = its_assemble(ctx, module, NULL, &result);
     assert_true(status == ITS_OK || status == ITS_ERR_NOMEM);
     assert_int_equal(status == ITS_OK, result != NULL);
@@ -121,7 +104,7 @@ static bool assemble_with(size_t n) {
     its_asm_free(result);
     its_module_free(module);
     its_context_free(ctx);
-    assert_int_equal(f.blocks, 0);
+    assert_int_equal(heap.held, 0);
     return ok;
 }
 

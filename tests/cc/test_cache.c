@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/wait.h>
 
+#include "../heap.h"
 #include "common.h"
 
 static const char one[] = "extern \"C\" __device__ int one(int a) { return a + 1; }\n";
@@ -385,25 +386,6 @@ static void query_and_clear(void **state) {
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
-typedef struct budget {
-    long left; /* allocations until one fails; below 0: none does */
-    long live; /* bytes */
-} budget;
-
-static void *spend(void *user, void *block, size_t old_size, size_t new_size) {
-    budget *b = user;
-    if (!new_size) {
-        b->live -= block ? (long)old_size : 0;
-        free(block);
-        return NULL;
-    }
-    if (b->left == 0) return NULL;
-    if (b->left > 0) b->left--;
-    void *moved = realloc(block, new_size);
-    if (moved) b->live += (long)new_size - (block ? (long)old_size : 0);
-    return moved;
-}
-
 /* The n-th allocation fails, for all n: an error each time, nothing leaked, and no file of the cache left behind. */
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
@@ -415,10 +397,10 @@ static void every_allocation_may_fail(void **state) {
     for (int round = 0; round < 2; round++) { /* out of the cache, then compiled */
         its_status status = ITS_ERR_NOMEM;
         input.no_cache = round;
-        long n = 1;
+        uint64_t n = 1;
         for (; status != ITS_OK; n++) {
-            budget b = {n, 0};
-            its_allocator allocator = {spend, &b};
+            test_heap heap = {.fail_at = n + 1, .stays_empty = true};
+            its_allocator allocator = test_heap_allocator(&heap);
             its_context *ctx = its_context_new(&allocator);
             its_unit *unit = NULL;
             assert_non_null(ctx);
@@ -428,7 +410,7 @@ static void every_allocation_may_fail(void **state) {
             assert_true(status == ITS_OK || its_diag_errors(ctx) > 0);
             its_unit_free(unit);
             its_context_free(ctx);
-            assert_int_equal(b.live, 0);
+            assert_int_equal(heap.held, 0);
         }
         assert_true(n > 5);
     }

@@ -6,35 +6,14 @@
 
 #include <cmocka.h>
 
-#include <stdatomic.h>
-#include <stdlib.h>
-
+#include "../heap.h"
 #include "intarsia/comm.h"
 #include "intarsia/sim.h"
 
-typedef struct heap {
-    _Atomic uint64_t count, fail_at; /* the fail_at-th allocation fails; 0: none */
-    _Atomic int64_t blocks;          /* in use */
-} heap;
-
-static void *resize(void *user, void *block, size_t old_size, size_t new_size) {
-    heap *h = user;
-    (void)old_size;
-    if (new_size == 0) {
-        if (block) atomic_fetch_sub(&h->blocks, 1);
-        free(block);
-        return NULL;
-    }
-    if (atomic_fetch_add(&h->count, 1) + 1 == atomic_load(&h->fail_at)) return NULL;
-    void *result = realloc(block, new_size);
-    if (result && !block) atomic_fetch_add(&h->blocks, 1);
-    return result;
-}
-
 static void test_every_allocation(void **state) {
     (void)state;
-    heap h = {0};
-    its_allocator allocator = {resize, &h};
+    test_heap heap = {0};
+    its_allocator allocator = test_heap_allocator(&heap);
     its_context *ctx = its_context_new(&allocator);
     its_backend *backend;
     assert_int_equal(its_sim_open(ctx, -1, 0, NULL, &backend), ITS_OK);
@@ -44,10 +23,9 @@ static void test_every_allocation(void **state) {
     for (its_status status = ITS_ERR_NOMEM; status != ITS_OK; tries++) {
         assert_true(tries < 500);
         its_diag_clear(ctx);
-        atomic_store(&h.count, 0);
-        atomic_store(&h.fail_at, tries + 1);
+        test_heap_fail(&heap, tries + 1);
         status = its_comm_new(backend, &options, &comm);
-        atomic_store(&h.fail_at, 0);
+        test_heap_fail(&heap, 0);
         if (status == ITS_OK) break;
         assert_int_equal(status, ITS_ERR_NOMEM);
         assert_null(comm);
@@ -58,7 +36,7 @@ static void test_every_allocation(void **state) {
     assert_int_equal(its_comm_free(comm), ITS_OK);
     backend->ops->close(backend);
     its_context_free(ctx);
-    assert_int_equal(atomic_load(&h.blocks), 0);
+    assert_int_equal(heap.held, 0);
 }
 
 int main(void) {

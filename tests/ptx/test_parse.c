@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../heap.h"
 #include "intarsia/ptx.h"
 
 #define HEAD ".version 8.7\n.target sm_80\n.address_size 64\n"
@@ -373,21 +374,8 @@ static void test_hostile_input(void **state) {
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
-typedef struct meter {
-    size_t calls, fail_at, held;
-} meter;
-
-static void *metered(void *user, void *block, size_t old_size, size_t new_size) {
-    meter *m = user;
-    if (new_size && ++m->calls == m->fail_at) return NULL;
-    m->held += new_size - (block ? old_size : 0);
-    if (new_size) return realloc(block, new_size);
-    free(block);
-    return NULL;
-}
-
-static its_status parse_and_print(meter *m) {
-    its_allocator allocator = {metered, m};
+static its_status parse_and_print(test_heap *heap) {
+    its_allocator allocator = test_heap_allocator(heap);
     its_context *ctx = its_context_new(&allocator);
     if (!ctx) return ITS_ERR_NOMEM;
     its_module *module;
@@ -406,7 +394,7 @@ static its_status parse_and_print(meter *m) {
         assert_true(its_diag_errors(ctx) > 0);
         its_free(ctx, its_diag_render(ctx, false));
         /* the context is still of use */
-        m->fail_at = 0;
+        test_heap_fail(heap, 0);
         assert_int_equal(parse(ctx, text, &module), ITS_OK);
         its_module_free(module);
     }
@@ -416,14 +404,14 @@ static its_status parse_and_print(meter *m) {
 
 static void test_every_allocation_can_fail(void **state) {
     (void)state;
-    meter all = {0};
+    test_heap all = {0};
     assert_int_equal(parse_and_print(&all), ITS_OK);
     assert_int_equal(all.held, 0);
     assert_true(all.calls > 10);
     for (size_t n = 1; n <= all.calls; n++) {
-        meter m = {.fail_at = n};
-        assert_int_equal(parse_and_print(&m), ITS_ERR_NOMEM);
-        assert_int_equal(m.held, 0);
+        test_heap heap = {.fail_at = n};
+        assert_int_equal(parse_and_print(&heap), ITS_ERR_NOMEM);
+        assert_int_equal(heap.held, 0);
     }
 }
 

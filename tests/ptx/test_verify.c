@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../heap.h"
 #include "intarsia/ptx.h"
 
 #define BAD ITS_SOURCE_DIR "/tests/ptx/bad"
@@ -183,28 +184,14 @@ static void long_names_are_shown_whole(void **state) {
 
 /* -- memory runs out ----------------------------------------------------------------------------------------------- */
 
-typedef struct ration {
-    size_t left;
-} ration;
-
-static void *rationed(void *user, void *block, size_t old_size, size_t new_size) {
-    ration *limit = user;
-    (void)old_size;
-    if (new_size && !limit->left) return NULL;
-    if (new_size) limit->left--;
-    if (new_size) return realloc(block, new_size);
-    free(block);
-    return NULL;
-}
-
 static void running_out_of_memory_is_an_error(void **state) {
     (void)state;
     const char *text = HEAD("8.0") BODY("add.u32 %r1, %rd1, %r2;\ncvt.f32.u32 %r1, %r2;\nand.u32 %r1, %r1, %r1;");
     bool finished = false;
     for (size_t budget = 1; !finished; budget++) {
         assert_true(budget < 10000);
-        ration limit = {budget};
-        its_allocator allocator = {rationed, &limit};
+        test_heap heap = {.fail_at = budget, .stays_empty = true};
+        its_allocator allocator = test_heap_allocator(&heap);
         its_context *ctx = its_context_new(&allocator);
         if (!ctx) continue;
         its_module *module = NULL;
@@ -216,6 +203,7 @@ static void running_out_of_memory_is_an_error(void **state) {
         if (!finished) assert_int_equal(status, ITS_ERR_NOMEM);
         its_module_free(module);
         its_context_free(ctx);
+        assert_int_equal(heap.held, 0);
     }
 }
 

@@ -1,24 +1,6 @@
 /* Every allocation fails once: decoding, launching and running end with an error or a fault, and nothing is lost. */
+#include "../heap.h"
 #include "kit.h"
-
-typedef struct heap {
-    uint64_t count, fail_at; /* the fail_at-th allocation fails; 0: none */
-    int64_t blocks;          /* in use */
-} heap;
-
-static void *resize(void *user, void *block, size_t old_size, size_t new_size) {
-    heap *h = user;
-    (void)old_size;
-    if (new_size == 0) {
-        if (block) h->blocks--;
-        free(block);
-        return NULL;
-    }
-    if (++h->count == h->fail_at) return NULL;
-    void *result = realloc(block, new_size);
-    if (result && !block) h->blocks++;
-    return result;
-}
 
 static const char text[] = KIT_HEAD
     ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
@@ -70,8 +52,8 @@ static bool attempt(its_context *ctx, its_sim_machine *machine, const its_module
 
 static void test_every_allocation(void **state) {
     (void)state;
-    heap h = {0};
-    its_allocator allocator = {resize, &h};
+    test_heap heap = {0};
+    its_allocator allocator = test_heap_allocator(&heap);
     its_context *ctx = its_context_new(&allocator);
     its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0), .stack_size = 16384};
     its_module *module;
@@ -84,11 +66,10 @@ static void test_every_allocation(void **state) {
     for (bool done = false; !done && tries < 5000; tries++) {
         its_diag_clear(ctx);
         memset(out, 0, 256);
-        h.count = 0;
-        h.fail_at = tries + 1;
+        test_heap_fail(&heap, tries + 1);
         done = attempt(ctx, &machine, module, out);
-        bool reached = h.count >= h.fail_at;
-        h.fail_at = 0;
+        bool reached = heap.calls > tries;
+        test_heap_fail(&heap, 0);
         if (done && reached) done = false; /* an allocation that it could do without, such as of one more place */
     }
     assert_in_range(tries, 10, 4999);
@@ -97,7 +78,7 @@ static void test_every_allocation(void **state) {
     its_sim_memory_free(machine.memory);
     its_context_free(ctx);
     free(out);
-    assert_int_equal(h.blocks, 0);
+    assert_int_equal(heap.held, 0);
 }
 
 int main(void) {
