@@ -248,14 +248,20 @@ static bool is_real(const its_operand *operand) {
     return operand->kind == ITS_OPND_F32 || operand->kind == ITS_OPND_F64;
 }
 
+/* A register of another type than the parameter, which is one too: .f32 for .u32, say. Bits fit both. */
+static bool needs_bits(const its_operand *reg, const its_symbol *formal) {
+    return formal->kind == ITS_SYM_REG && reg->kind == ITS_OPND_REG && reg->symbol->type != formal->type;
+}
+
 /*
  * A value that st.param can take, or a parameter in a register: predicates, special registers and addresses go through
- * a register, and so does a float where the parameter is one of bits.
+ * a register, and so does a float where the parameter is one of bits, and a register of another type.
  */
 static its_operand as_value(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
     uint64_t size = its_link_param_size(formal);
     bool pred = is_pred(arg), real = is_real(arg) && formal->kind == ITS_SYM_REG;
-    if (!pred && !real && arg->kind != ITS_OPND_SREG && arg->kind != ITS_OPND_SYM) return *arg;
+    bool through = arg->kind == ITS_OPND_SREG || arg->kind == ITS_OPND_SYM || needs_bits(arg, formal);
+    if (!pred && !real && !through) return *arg;
     its_symbol *temp = new_reg(call, size, index);
     its_type type = real ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : (its_type)temp->type;
     char name[16];
@@ -327,6 +333,17 @@ static void put_move(region_call *call, const its_operand *to, its_operand from,
     put(call, insn);
 }
 
+/* Calls a function that returns a register, and moves that into one of another type if need be. */
+static void call_for_register(region_call *call, const its_symbol *formal) {
+    const its_operand *result = result_of(call);
+    its_operand sink = {.kind = ITS_OPND_SINK}, to = result ? *result : sink;
+    bool through = needs_bits(&to, formal);
+    uint64_t size = its_link_param_size(formal);
+    if (through) to = of_symbol(ITS_OPND_REG, new_reg(call, size, call->parts.n_args), to.pos);
+    put_call(call, &to);
+    if (through) put_move(call, result, to, size);
+}
+
 /* The result register gets the token 0, or what the function returned. ptxas takes no guard on the load of a result. */
 static void put_result(region_call *call, its_symbol *param) {
     const its_operand *result = result_of(call);
@@ -357,9 +374,9 @@ static void build(region_call *call) {
     its_symbol *param = formal && formal->kind == ITS_SYM_VAR ? new_param(call, formal, "$result", 0) : NULL;
     its_operand result = of_symbol(ITS_OPND_SYM, param, site->pos);
     if (formal && !param)
-        result = call->parts.n_results ? call->parts.results[0] : (its_operand){.kind = ITS_OPND_SINK};
-    put_call(call, formal ? &result : NULL);
-    if (!formal || param) put_result(call, param);
+        call_for_register(call, formal);
+    else
+        put_call(call, formal ? &result : NULL), put_result(call, param);
     put(call, its_node_new(call->out, ITS_NODE_CLOSE, sizeof(its_node), site->origin, site->pos));
 }
 

@@ -373,13 +373,18 @@ static bool has_label(const its_node *node) {
     return node->kind == ITS_NODE_LABEL || node->kind == ITS_NODE_TARGETS || node->kind == ITS_NODE_PROTO;
 }
 
+/* `//` up to the end of its line, or a comment of several lines: nothing else goes onto its last one. */
+static bool ends_its_line(const its_comment *comment) {
+    return comment->text[1] == '/' || memchr(comment->text, '\n', comment->size);
+}
+
 /*
- * Does this comment go behind what it stood behind? Not behind another one that has a line of its own, which is what
- * `alone` remembers of the node before.
+ * Does this comment go behind what it stood behind? Not behind another one that has a line of its own or ends it, which
+ * is what `alone` remembers of the node before.
  */
 static bool joins(const its_node *node, bool *alone) {
     bool comment = node->kind == ITS_NODE_COMMENT, same = comment && (node->flags & ITS_COMMENT_SAME_LINE) && !*alone;
-    *alone = comment && !same;
+    *alone = comment && (!same || ends_its_line((const its_comment *)node));
     return same;
 }
 

@@ -176,9 +176,14 @@ static its_status value_of(its_sim_program *program, const its_var *var, const i
 
 static its_status initialise(its_sim_program *program, const its_var *var) {
     its_symbol *symbol = var->symbol;
-    if (!var->has_init || !symbol->pass) return ITS_OK;
+    if (!var->has_init) return ITS_OK;
+    if (symbol->space != ITS_SPACE_GLOBAL && symbol->space != ITS_SPACE_CONST) {
+        its_diag_begin(program->ctx, ITS_ERROR, its_node_place(&var->node),
+                       "'%s' is initialised, which only .global and .const variables can be", symbol->name->text);
+        return ITS_ERR_INPUT;
+    }
+    if (!symbol->pass) return ITS_OK; /* an extern that another module defines */
     const its_sim_variable *variable = &program->variables.items[(uintptr_t)symbol->pass - 1];
-    if (variable->space == ITS_SPACE_SHARED) return ITS_OK;
     if (var->n_init && var->init[0].field) return ITS_OK; /* of a texture or sampler, which no instruction here uses */
     uint32_t size = its_type_size((its_type)symbol->type);
     char *base = (char *)(uintptr_t)variable->address;
