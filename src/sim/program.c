@@ -241,13 +241,22 @@ static const its_source *copy_source(its_sim_program *program, const its_source 
     return copy;
 }
 
+/* Only to be shown: the context that it is interned in may be gone before the program. */
+static its_name copy_name(its_sim_program *program, its_name name) {
+    if (!name) return NULL;
+    its_str *copy = its_arena_zalloc(&program->arena, sizeof *copy + name->size + 1);
+    copy->size = name->size;
+    memcpy(copy->text, name->text, name->size);
+    return copy;
+}
+
 /* Each origin is copied once; calls nest as deep as inlining did, which the linker limits. */
 static const its_origin *copy_origin(its_sim_program *program, const its_origin *origin) {
     const its_origin *known = origin ? copy_of(program, origin) : NULL;
     if (!origin || known) return known;
     its_origin *copy = ITS_NEW(&program->arena, its_origin);
     copy->source = copy_source(program, origin->source);
-    copy->callee = origin->callee;
+    copy->callee = copy_name(program, origin->callee);
     copy->outer = copy_origin(program, origin->outer);
     if (origin->call) {
         its_insn *call = its_arena_zalloc(&program->arena, sizeof(*call));
