@@ -41,7 +41,7 @@ typedef struct its_cuda_search {
 
 void its_cuda_search_init(its_arena *arena, const its_cc_input *input, const its_cuda_options *options,
                           const its_library_search *nvrtc, its_cuda_search *search);
-/* True unless a directory that the user gave with -I has a file of that name. */
+/* True unless a directory that the user gave with -I, or the source's own, has a file of that name. */
 bool its_cuda_use_embedded(its_arena *arena, const its_cuda_search *search, const char *name);
 /* Reads the source's includes and theirs. */
 void its_cuda_read_includes(its_arena *arena, const its_cuda_search *search, const char *source, size_t size,
@@ -57,8 +57,8 @@ const char *its_cuda_source_name(its_arena *arena, const its_cc_input *input);
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
 /* Turns NVRTC's log into errors of the context; true if there was at least one. */
-bool its_cuda_log_errors(its_context *ctx, its_arena *arena, const its_cc_input *input, const char *name,
-                         const char *log);
+bool its_cuda_log_errors(its_context *ctx, its_arena *arena, const its_cc_input *input, const its_cuda_search *search,
+                         const char *name, const char *log);
 
 /* The log with marks (see its_dialect.compile) in place of the files that its messages start with. */
 const char *its_cuda_mark_log(its_arena *arena, const its_cc_input *input, const its_cc_reads *reads, const char *log);

@@ -43,7 +43,7 @@ void its_cuda_search_init(its_arena *arena, const its_cc_input *input, const its
 bool its_cuda_use_embedded(its_arena *arena, const its_cuda_search *search, const char *name) {
     for (size_t i = 0; i < search->options->include_dirs.count; i++)
         if (its_file_is_regular(its_path_join(arena, search->options->include_dirs.items[i], name))) return false;
-    return true;
+    return !its_file_is_regular(its_path_join(arena, search->source_dir, name));
 }
 
 /* -- the closure --------------------------------------------------------------------------------------------------- */

@@ -13,8 +13,12 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/file.h"
+#include "base/path.h"
 #include "cc/cuda.h"
 #include "cc/edit.h"
+
+enum { MOST_ERRORS = 20 }; /* of one compilation; the rest is counted */
 
 typedef struct span {
     const char *text;
@@ -25,10 +29,11 @@ typedef struct log_reader {
     its_context *ctx;
     its_arena *arena;
     const its_cc_input *input;
+    const its_cuda_search *search;
     const char *name; /* what the source is called in the log */
     const char *rest;
-    bool in_error; /* what follows belongs to an error of ours */
-    bool any;
+    bool in_error;     /* what follows belongs to an error of ours */
+    uint32_t n_errors; /* read so far, also those that are only counted */
 } log_reader;
 
 typedef enum message_kind { KIND_NONE, KIND_ERROR, KIND_NOTE, KIND_OTHER } message_kind;
@@ -193,15 +198,35 @@ static void read_contexts(log_reader *r, const char *file) {
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
+/* NAME of `cannot open source file "NAME"`, or NULL. */
+static const char *missing_file(log_reader *r, const char *text) {
+    const char *found = strstr(text, "open source file \""), *name = found ? strchr(found, '"') + 1 : NULL;
+    const char *end = name ? strchr(name, '"') : NULL;
+    return end ? its_arena_text(r->arena, name, (size_t)(end - name)) : NULL;
+}
+
+static bool is_searched(log_reader *r, const char *name) {
+    for (size_t i = 0; i < r->search->n_dirs; i++)
+        if (its_file_is_regular(its_path_join(r->arena, r->search->dirs[i], name))) return true;
+    return false;
+}
+
 static void add_hint(log_reader *r, const char *text) {
-    if (strstr(text, "open source file"))
+    const char *name = missing_file(r, text);
+    if (!name) return;
+    const char *cuda_std = its_arena_printf(r->arena, "cuda/std/%s", name);
+    if (is_searched(r, cuda_std))
+        its_diag_hint(r->ctx, "NVRTC has no standard library; CUDA's is <%s>, in the namespace cuda::std", cuda_std);
+    else if (!strpbrk(name, "./")) /* a header of C++ */
+        its_diag_hint(r->ctx, "a device file is compiled for the GPU alone; what is for the host goes into a host file");
+    else
         its_diag_hint(r->ctx, "add the directory that has it with -I DIRECTORY, or install it; CUDA's own headers come "
                               "with the CUDA toolkit or the wheels nvidia-cuda-runtime and nvidia-cuda-cccl");
 }
 
 static void begin_error(log_reader *r, const char *text) {
     its_diag_begin(r->ctx, ITS_ERROR, ITS_NOWHERE, "%s", text);
-    r->in_error = r->any = true;
+    r->in_error = true;
 }
 
 /* An error in the functions that were appended for the instances: the instance is its place. */
@@ -236,7 +261,9 @@ static void read_note(log_reader *r, const head *h) {
 static void read_message(log_reader *r, span line) {
     head h = read_head(line);
     next_line(r, line);
-    if (h.kind == KIND_ERROR && h.file.size == sizeof ITS_INSTANCES_FILE - 1 &&
+    if (h.kind == KIND_ERROR && ++r->n_errors > MOST_ERRORS)
+        r->in_error = false;
+    else if (h.kind == KIND_ERROR && h.file.size == sizeof ITS_INSTANCES_FILE - 1 &&
         memcmp(h.file.text, ITS_INSTANCES_FILE, h.file.size) == 0)
         read_instance_error(r, &h);
     else if (h.kind == KIND_ERROR)
@@ -247,11 +274,13 @@ static void read_message(log_reader *r, span line) {
         r->in_error = false;
 }
 
-bool its_cuda_log_errors(its_context *ctx, its_arena *arena, const its_cc_input *input, const char *name,
-                         const char *log) {
-    log_reader r = {.ctx = ctx, .arena = arena, .input = input, .name = name, .rest = log};
+bool its_cuda_log_errors(its_context *ctx, its_arena *arena, const its_cc_input *input, const its_cuda_search *search,
+                         const char *name, const char *log) {
+    log_reader r = {.ctx = ctx, .arena = arena, .input = input, .search = search, .name = name, .rest = log};
     for (span line; peek_line(&r, &line);) read_message(&r, line);
-    return r.any;
+    if (r.n_errors > MOST_ERRORS)
+        its_diag_begin(ctx, ITS_ERROR, ITS_NOWHERE, "and %u more errors in '%s'", r.n_errors - MOST_ERRORS, name);
+    return r.n_errors > 0;
 }
 
 /* -- marks --------------------------------------------------------------------------------------------------------- */

@@ -240,6 +240,50 @@ static void our_headers_are_built_in(void **state) {
     assert_true(depends_on(f->unit, "/other/intarsia/nvshmem.h"));
 }
 
+/* NVRTC has no standard library: what device code can use of C's headers is part of ours, in C's and C++'s names. */
+static void headers_of_c_are_built_in(void **state) {
+    fixture *f = *state;
+    static const char body[] =
+        "#include <cuda/std/cstdint>\n#include <cuda/std/climits>\n#include <cuda_fp16.h>\n"
+        "extern \"C\" __device__ std::uint64_t f(uint8_t a, int64_t b, size_t n, char *to, const char *from) {\n"
+        "    assert(n < SIZE_MAX && a <= UINT8_MAX);\n"
+        "    struct pair { int x, y; };\n"
+        "    static_assert(CHAR_BIT == 8 && INT64_MAX == LLONG_MAX, \"\");\n"
+        "    static_assert(INT64_C(-1) < 0 && UINT64_C(1) << 63 && sizeof(std::ptrdiff_t) == 8, \"\");\n"
+        "    std::memcpy(to, from, n);\n"
+        "    printf(\"%f %\" PRIu64, FLT_MAX * M_PI, (uint64_t)b);\n"
+        "    return offsetof(pair, y) + (uint64_t)std::sqrt((float)n) + (std::fabs(1.0) < INFINITY) + (malloc(n) == NULL) + isnan(NAN);\n"
+        "}\n";
+    static const char *const heads[] = {
+        "#include <assert.h>\n#include <float.h>\n#include <inttypes.h>\n#include <limits.h>\n#include <math.h>\n"
+        "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "#include <string.h>\n#include <nvshmem.h>\n#include <nvshmemx.h>\n",
+        "#include <nvshmem.h>\n#include <cassert>\n#include <cfloat>\n#include <cinttypes>\n#include <climits>\n"
+        "#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n"
+        "#include <cstring>\n"};
+    char source[4000];
+    for (int i = 0; i < 4; i++) { /* before and after CUDA's own */
+        const char *head = heads[i % 2], *middle = i < 2 ? "" : "#include <cuda/std/cstdint>\n";
+        snprintf(source, sizeof source, "%s%s%s", middle, head, body);
+        its_cc_input input = {.source = source, .arch = "sm_80"};
+        assert_string_equal(compile_ok(f, &input)->log, "");
+        assemble(f);
+    }
+}
+
+/* A file of that name beside the source is the one that is meant, and what it holds counts. */
+static void a_header_of_ones_own_hides_ours(void **state) {
+    fixture *f = *state;
+    const char *path = put(f, "own/a.cu", "#include \"limits.h\"\nextern \"C\" __device__ int f() { return LIMIT; }\n");
+    put(f, "own/limits.h", "#define LIMIT 4711\n");
+    its_cc_input input = {.path = path, .arch = "sm_80"};
+    compile_ok(f, &input);
+    assert_non_null(strstr(f->unit->ptx, "4711"));
+    put(f, "own/limits.h", "#define LIMIT 4712\n");
+    compile_ok(f, &input);
+    assert_non_null(strstr(f->unit->ptx, "4712"));
+}
+
 static void strange_names_of_files(void **state) {
     fixture *f = *state;
     static const char *const names[] = {"with space/a b.cu", "quo'te\"s/c\"d.cu", "back\\slash/e.cu",
@@ -304,6 +348,8 @@ int main(void) {
         CC_TEST(warnings_are_in_the_log),
         CC_TEST(cuda_headers_are_found),
         CC_TEST(our_headers_are_built_in),
+        CC_TEST(headers_of_c_are_built_in),
+        CC_TEST(a_header_of_ones_own_hides_ours),
         CC_TEST(strange_names_of_files),
         CC_TEST(empty_and_large_sources),
     };

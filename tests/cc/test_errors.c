@@ -58,6 +58,28 @@ static void a_missing_header(void **state) {
     assert_non_null(strstr(diag->hint, "-I DIRECTORY"));
 }
 
+/* CUDA's <cuda/std/...> is there with CUDA's headers; what is for the host has no such twin. */
+static void a_missing_standard_header(void **state) {
+    fixture *f = *state;
+    its_cc_input input = {.path = "a.cu", .arch = "sm_80", .source = "#include <type_traits>\n"};
+    assert_int_equal(compile(f, &input), ITS_ERR_INPUT);
+    assert_non_null(strstr(expect(f, "cannot open source file \"type_traits\"")->hint, "<cuda/std/type_traits>"));
+    input.source = "#include <iostream>\n";
+    assert_int_equal(compile(f, &input), ITS_ERR_INPUT);
+    assert_non_null(strstr(expect(f, "cannot open source file \"iostream\"")->hint, "goes into a host file"));
+}
+
+static void the_first_twenty_errors_are_enough(void **state) {
+    fixture *f = *state;
+    char source[4000] = "";
+    for (int i = 0; i < 50; i++) sprintf(source + strlen(source), "__device__ int x%d() { return y%d; }\n", i, i);
+    its_cc_input input = {.path = "a.cu", .arch = "sm_80", .source = source};
+    assert_int_equal(compile(f, &input), ITS_ERR_INPUT);
+    assert_int_equal(its_diag_errors(f->ctx), 21);
+    expect(f, "identifier \"y19\" is undefined");
+    expect(f, "and 30 more errors in 'a.cu'");
+}
+
 static void instantiation_contexts_are_places(void **state) {
     fixture *f = *state;
     put(f, "t.h",
@@ -228,6 +250,8 @@ int main(void) {
         CC_TEST(columns_count_bytes),
         CC_TEST(an_error_in_a_header),
         CC_TEST(a_missing_header),
+        CC_TEST(a_missing_standard_header),
+        CC_TEST(the_first_twenty_errors_are_enough),
         CC_TEST(instantiation_contexts_are_places),
         CC_TEST(notes_are_places),
         CC_TEST(warnings_of_a_failure_are_no_errors),

@@ -1,0 +1,2 @@
+/* NVSHMEM's extensions are declared with the rest. */
+#include <intarsia/nvshmem.h>

@@ -1,0 +1,2 @@
+/* <stdbool.h> for device files: C++ has bool. */
+#pragma once
