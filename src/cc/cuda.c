@@ -219,7 +219,8 @@ static its_status compile_failed(compile_job *job, int code) {
         return its_fail(job->ctx, ITS_ERR_ABSENT, job->found.hint, "NVRTC in '%s' lacks a part of itself: %s",
                         job->found.path, job->result->log);
     const char *name = its_cuda_source_name(job->arena, job->input);
-    if (its_cuda_log_errors(job->ctx, job->arena, job->input, &job->search, name, job->result->log)) return ITS_ERR_INPUT;
+    if (its_cuda_log_errors(job->ctx, job->arena, job->input, &job->search, name, job->result->log))
+        return ITS_ERR_INPUT;
     return *job->result->log ? ITS_ERR_INPUT : nvrtc_failed(job, code, "compile");
 }
 

@@ -218,7 +218,8 @@ static void add_hint(log_reader *r, const char *text) {
     if (is_searched(r, cuda_std))
         its_diag_hint(r->ctx, "NVRTC has no standard library; CUDA's is <%s>, in the namespace cuda::std", cuda_std);
     else if (!strpbrk(name, "./")) /* a header of C++ */
-        its_diag_hint(r->ctx, "a device file is compiled for the GPU alone; what is for the host goes into a host file");
+        its_diag_hint(r->ctx,
+                      "a device file is compiled for the GPU alone; what is for the host goes into a host file");
     else
         its_diag_hint(r->ctx, "add the directory that has it with -I DIRECTORY, or install it; CUDA's own headers come "
                               "with the CUDA toolkit or the wheels nvidia-cuda-runtime and nvidia-cuda-cccl");
@@ -264,7 +265,7 @@ static void read_message(log_reader *r, span line) {
     if (h.kind == KIND_ERROR && ++r->n_errors > MOST_ERRORS)
         r->in_error = false;
     else if (h.kind == KIND_ERROR && h.file.size == sizeof ITS_INSTANCES_FILE - 1 &&
-        memcmp(h.file.text, ITS_INSTANCES_FILE, h.file.size) == 0)
+             memcmp(h.file.text, ITS_INSTANCES_FILE, h.file.size) == 0)
         read_instance_error(r, &h);
     else if (h.kind == KIND_ERROR)
         read_error(r, &h);

@@ -1,6 +1,7 @@
 /*
  * The CUDA sources and headers of device/, built into the library so that they are found wherever it is installed.
- * A file's name is its path below device/, "intarsia/nvshmem.h"; those of device/std have two, "stdint.h" and "cstdint".
+ * A file's name is its path below device/, "intarsia/nvshmem.h"; those of device/std have two, "stdint.h" and
+ * "cstdint".
  */
 #ifndef ITS_CC_EMBED_H
 #define ITS_CC_EMBED_H
