@@ -2,27 +2,14 @@
  * Communicators and <intarsia/barrier.h> on several simulated PEs: many rounds with the data checked in each, the order
  * in which a communicator is made, teams that overlap, signals, and what is told of mistakes. Kernels: kernels.cu.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "../../device/intarsia/comm.h"
+#include "../pes.h"
 #include "intarsia/cc.h"
 #include "intarsia/comm.h"
 #include "intarsia/link.h"
 #include "intarsia/sim.h"
 
-enum { MOST_PES = 8, BLOCK_GROUP = 2, WARP_GROUP = 1, THREAD_GROUP = 0 };
+enum { BLOCK_GROUP = 2, WARP_GROUP = 1, THREAD_GROUP = 0 };
 
 typedef struct session {
     its_context *ctx;
@@ -34,21 +21,7 @@ typedef struct session {
 
 typedef void pe_body(session *s, const void *user);
 
-#define expect(condition)                                                                     \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: PE %u: %s\n", __FILE__, __LINE__, s->number, #condition); \
-            show(s->ctx);                                                                     \
-            _exit(2);                                                                         \
-        }                                                                                     \
-    } while (0)
-#define ok(call) expect((call) == ITS_OK)
-
-static void show(its_context *ctx) {
-    char *text = its_diag_render(ctx, false);
-    fputs(text ? text : "out of memory\n", stderr);
-    its_free(ctx, text);
-}
+#define expect(condition) PE_EXPECT(s->ctx, s->number, condition)
 
 /* -- the kernels, compiled once and handed to the PEs by fork ------------------------------------------------------ */
 
@@ -78,33 +51,25 @@ static int forget(void **state) {
 
 /* -- PEs ----------------------------------------------------------------------------------------------------------- */
 
-static void run_pe(int fd, uint32_t pe, uint32_t n, pe_body *body, const void *user) {
-    session me = {.ctx = its_context_new(NULL), .number = pe, .n = n}, *s = &me;
-    ok(its_sim_open(s->ctx, fd, pe, NULL, &s->backend));
+typedef struct pe_job {
+    pe_body *body;
+    const void *user;
+} pe_job;
+
+static void run_pe(int world, uint32_t number, uint32_t n, const void *user) {
+    const pe_job *job = user;
+    session me = {.ctx = its_context_new(NULL), .number = number, .n = n}, *s = &me;
+    ok(its_sim_open(s->ctx, world, number, NULL, &s->backend));
     ok(its_ptx_parse(s->ctx, "kernels.ptx", ptx, ptx_size, &s->module));
     ok(s->backend->ops->load(s->backend, s->module, &s->loaded));
-    body(s, user);
+    job->body(s, job->user);
     its_module_free(s->module);
     s->backend->ops->close(s->backend);
     its_context_free(s->ctx);
-    _exit(0);
 }
 
 static void run_world(uint32_t n, pe_body *body, const void *user) {
-    its_context *ctx = its_context_new(NULL);
-    int fd, bad = 0;
-    assert_int_equal(its_sim_world_new(ctx, &(its_sim_options){.n_pes = n, .heap_size = 8 << 20}, &fd), ITS_OK);
-    pid_t children[MOST_PES];
-    for (uint32_t pe = 0; pe < n; pe++)
-        if (!(children[pe] = fork())) run_pe(fd, pe, n, body, user);
-    for (uint32_t pe = 0; pe < n; pe++) {
-        int status;
-        assert_int_equal(waitpid(children[pe], &status, 0), children[pe]);
-        bad |= status;
-    }
-    close(fd);
-    its_context_free(ctx);
-    assert_int_equal(bad, 0);
+    run_pes(n, 8 << 20, run_pe, &(pe_job){body, user});
 }
 
 static void nap(unsigned ms) {

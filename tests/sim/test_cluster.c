@@ -99,6 +99,12 @@ static its_sim_progress run_grid(kit *k, const char *text, uint32_t grid, uint32
     return progress;
 }
 
+static void run_well(kit *k, const char *text, uint32_t grid, uint32_t *out) {
+    its_sim_progress progress = run_grid(k, text, grid, out);
+    if (progress != ITS_SIM_DONE) kit_show(k);
+    assert_int_equal(progress, ITS_SIM_DONE);
+}
+
 #define CLUSTER(n, body)                                                                                              \
     ENTRY(                                                                                                            \
         ".reqnctapercluster " #n "\n",                                                                                \
@@ -111,7 +117,7 @@ static void test_distributed_shared_memory(void **state) {
     kit k;
     kit_open(&k);
     uint32_t *out = kit_alloc(&k, 16384);
-    its_sim_progress progress = run_grid(
+    run_well(
         &k,
         CLUSTER(
             4,
@@ -126,8 +132,6 @@ static void test_distributed_shared_memory(void **state) {
             "setp.eq.u32 %p0, %r10, %r6; setp.eq.and.u32 %p0, %r11, %r5, %p0; setp.eq.and.u32 %p0, %r12, %r4, %p0;\n"
             "selp.u32 %r8, %r8, 7777, %p0; st.global.u32 [%rd1], %r8;"),
         24, out);
-    if (progress != ITS_SIM_DONE) kit_show(&k);
-    assert_int_equal(progress, ITS_SIM_DONE);
     for (uint32_t i = 0; i < 24 * 32; i++) {
         uint32_t cta = i / 32, next = cta / 4 * 4 + (cta + 1) % 4;
         assert_int_equal(out[i], next * 32 + i % 32 + 1000);
@@ -175,7 +179,7 @@ static void test_remote_mbarriers(void **state) {
     kit k;
     kit_open(&k);
     uint32_t *out = kit_alloc(&k, 4096);
-    its_sim_progress progress = run_grid(
+    run_well(
         &k,
         CLUSTER(
             2, "setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared::cta.b64 [%r2], 32;\n"
@@ -186,8 +190,6 @@ static void test_remote_mbarriers(void **state) {
                "mov.u32 %r10, 0; WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r2], %r10;\n"
                "@!%p1 bra WAIT; ld.shared.u32 %r11, [%r6]; st.global.u32 [%rd1], %r11;"),
         2, out);
-    if (progress != ITS_SIM_DONE) kit_show(&k);
-    assert_int_equal(progress, ITS_SIM_DONE);
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], (i + 32) % 64 + 100);
     kit_free(&k, out);
     kit_close(&k);
@@ -199,7 +201,7 @@ static void test_asynchronous_stores(void **state) {
     kit k;
     kit_open(&k);
     uint32_t *out = kit_alloc(&k, 4096);
-    its_sim_progress progress = run_grid(
+    run_well(
         &k,
         ".shared .align 16 .b8 t[512];\n" CLUSTER(
             2,
@@ -218,8 +220,6 @@ static void test_asynchronous_stores(void **state) {
             "add.u32 %r3, %r3, %r8; add.u32 %r3, %r3, %r9; ld.shared.u32 %r7, [%r6]; mad.lo.u32 %r3, %r7, 1000, %r3;\n"
             "mad.lo.u32 %r3, %r15, 10000000, %r3; st.global.u32 [%rd1], %r3;"),
         2, out);
-    if (progress != ITS_SIM_DONE) kit_show(&k);
-    assert_int_equal(progress, ITS_SIM_DONE);
     for (uint32_t i = 0; i < 64; i++) { /* 5: nothing is there before the wait */
         uint32_t from = (i + 32) % 64;
         assert_int_equal(out[i], 50000000 + (from + 5) * 1000 + from + 100 + from + from % 32 + i / 32);

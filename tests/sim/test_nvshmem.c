@@ -2,20 +2,8 @@
  * The NVSHMEM device library: every call of the device API, compiled, linked and run on several PEs, with calls inlined
  * and as calls; and what happens when a call makes no sense. The kernels are in tests/sim/nvshmem.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "../../device/sim/state.h"
+#include "../pes.h"
 #include "intarsia/cc.h"
 #include "intarsia/link.h"
 #include "sim/backend.h"
@@ -23,24 +11,9 @@
 
 enum { HEAP = 4096, SIGNALS = 64, THREADS = 64 };
 
-#define expect(condition)                                                                     \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            fprintf(stderr, "%s:%d: PE %u: %s\n", __FILE__, __LINE__, s->number, #condition); \
-            show(s->ctx);                                                                     \
-            _exit(2);                                                                         \
-        }                                                                                     \
-    } while (0)
-#define ok(call) expect((call) == ITS_OK)
+#define expect(condition) PE_EXPECT(s->ctx, s->number, condition)
 
-static void show(its_context *ctx) {
-    char *text = its_diag_render(ctx, false);
-    fputs(text ? text : "out of memory\n", stderr);
-    its_free(ctx, text);
-}
-
-/* -- the linked kernels, made once and handed to the PEs by fork
- * ------------------------------------------------------- */
+/* -- the linked kernels, made once and handed to the PEs by fork -------------------------------------------------- */
 
 typedef struct program {
     char *text;
@@ -132,32 +105,25 @@ static void open_session(session *s, const program *p) {
     ok(ops->barrier(s->backend));
 }
 
-static void run_pe(int fd, uint32_t pe, uint32_t n, const program *p, pe_body *body, const void *user) {
-    session me = {.ctx = its_context_new(NULL), .number = pe, .n = n}, *s = &me;
-    ok(its_sim_open(s->ctx, fd, pe, NULL, &s->backend));
-    open_session(s, p);
-    body(s, user);
+typedef struct pe_job {
+    const program *program;
+    pe_body *body;
+    const void *user;
+} pe_job;
+
+static void run_pe(int world, uint32_t number, uint32_t n, const void *user) {
+    const pe_job *job = user;
+    session me = {.ctx = its_context_new(NULL), .number = number, .n = n}, *s = &me;
+    ok(its_sim_open(s->ctx, world, number, NULL, &s->backend));
+    open_session(s, job->program);
+    job->body(s, job->user);
     its_module_free(s->module);
     s->backend->ops->close(s->backend);
     its_context_free(s->ctx);
-    _exit(0);
 }
 
 static void run_world(uint32_t n, const program *p, pe_body *body, const void *user) {
-    its_context *ctx = its_context_new(NULL);
-    int fd, bad = 0;
-    assert_int_equal(its_sim_world_new(ctx, &(its_sim_options){.n_pes = n, .heap_size = 1 << 20}, &fd), ITS_OK);
-    pid_t children[8];
-    for (uint32_t pe = 0; pe < n; pe++)
-        if (!(children[pe] = fork())) run_pe(fd, pe, n, p, body, user);
-    for (uint32_t pe = 0; pe < n; pe++) {
-        int status;
-        assert_int_equal(waitpid(children[pe], &status, 0), children[pe]);
-        bad |= status;
-    }
-    close(fd);
-    its_context_free(ctx);
-    assert_int_equal(bad, 0);
+    run_pes(n, 1 << 20, run_pe, &(pe_job){p, body, user});
 }
 
 static void launch(session *s, const char *kernel, const void *const *params, uint32_t n_params) {

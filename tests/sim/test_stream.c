@@ -2,76 +2,31 @@
  * Streams without kernels: copies, fills, events, functions of the host, barriers and signals in their orders, within
  * one PE and between PEs that are processes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "../pes.h"
 #include "sim/backend.h"
 
-#define expect(condition)                                                                                          \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fprintf(stderr, "%s:%d: PE %u: %s (%s)\n", __FILE__, __LINE__, number, #condition, last_message(ctx)); \
-            _exit(2);                                                                                              \
-        }                                                                                                          \
-    } while (0)
-#define ok(call) expect((call) == ITS_OK)
-
-static const char *last_message(its_context *ctx) {
-    size_t n = its_diag_count(ctx);
-    return n ? its_diag_get(ctx, n - 1)->message : "";
-}
-
-static double seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
+#define expect(condition) PE_EXPECT(ctx, number, condition)
 
 typedef void pe_body(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n);
 
-static pid_t start(int fd, uint32_t number, uint32_t n, pe_body *body) {
-    pid_t child = fork();
-    if (child) return child;
+static void run_pe(int world, uint32_t number, uint32_t n, const void *user) {
+    pe_body *const *body = user;
     its_context *ctx = its_context_new(NULL);
     its_backend *backend;
     its_sim_backend *sim = NULL;
-    ok(its_sim_open(ctx, fd, number, NULL, &backend));
+    ok(its_sim_open(ctx, world, number, NULL, &backend));
     ok(its_sim_backend_of(backend, &sim));
-    body(ctx, sim, number, n);
+    (*body)(ctx, sim, number, n);
     backend->ops->close(backend);
     its_context_free(ctx);
-    _exit(0);
 }
 
 static void run(uint32_t n, pe_body *body) {
-    its_context *ctx = its_context_new(NULL);
-    int fd;
-    assert_int_equal(its_sim_world_new(ctx, &(its_sim_options){.n_pes = n, .heap_size = 1 << 20}, &fd), ITS_OK);
-    pid_t children[ITS_WORLD_MAX_PES];
-    for (uint32_t pe = 0; pe < n; pe++) children[pe] = start(fd, pe, n, body);
-    int bad = 0;
-    for (uint32_t pe = 0; pe < n; pe++) {
-        int status = 0;
-        assert_int_equal(waitpid(children[pe], &status, 0), children[pe]);
-        bad |= status;
-    }
-    close(fd);
-    its_context_free(ctx);
-    assert_int_equal(bad, 0);
+    run_pes(n, 1 << 20, run_pe, &body);
 }
 
 #define OPS sim->base.ops
@@ -455,17 +410,15 @@ static void one_dies(its_context *ctx, its_sim_backend *sim, uint32_t number, ui
 
 static void test_one_dies(void **state) {
     (void)state;
-    its_context *ctx = its_context_new(NULL);
-    int fd, status;
-    assert_int_equal(its_sim_world_new(ctx, &(its_sim_options){.n_pes = 3, .heap_size = 1 << 20}, &fd), ITS_OK);
+    pe_body *body = one_dies;
+    int world = new_world(3, 1 << 20);
     pid_t children[3];
-    for (uint32_t pe = 0; pe < 3; pe++) children[pe] = start(fd, pe, 3, one_dies);
+    for (uint32_t pe = 0; pe < 3; pe++) children[pe] = start_pe(world, pe, 3, run_pe, &body);
     for (uint32_t pe = 0; pe < 3; pe++) {
-        assert_int_equal(waitpid(children[pe], &status, 0), children[pe]);
+        int status = finish_pe(children[pe]);
         assert_true(pe == 1 ? WIFSIGNALED(status) : status == 0);
     }
-    close(fd);
-    its_context_free(ctx);
+    close(world);
 }
 
 /* PE 0 waits for a signal that PE 1 never sent: when PE 1 is done, nobody is left to send it. */

@@ -1,82 +1,32 @@
 /*
  * Worlds of PEs as real processes: collective calls, barriers under load, PEs that die, and the symmetric allocator.
- * A PE is a forked child whose exit status says whether its own checks held; `expect` in it prints what did not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "../pes.h"
 #include "sim/pe.h"
 
-#define expect(condition)                                                                  \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: PE %u: %s\n", __FILE__, __LINE__, number, #condition); \
-            _exit(2);                                                                      \
-        }                                                                                  \
-    } while (0)
-
-static const char *last_message(its_context *ctx) {
-    size_t n = its_diag_count(ctx);
-    return n ? its_diag_get(ctx, n - 1)->message : "";
-}
-
-static double seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int new_world(uint32_t n, size_t heap_size) {
-    its_context *ctx = its_context_new(NULL);
-    its_sim_options options = {.n_pes = n, .heap_size = heap_size};
-    int fd = -1;
-    assert_int_equal(its_sim_world_new(ctx, &options, &fd), ITS_OK);
-    assert_true(fd >= 0);
-    its_context_free(ctx);
-    return fd;
-}
+#define expect(condition) PE_EXPECT(ctx, number, condition)
 
 typedef void pe_body(its_context *ctx, its_pe *pe, uint32_t number, uint32_t n);
 
-static pid_t start(int fd, uint32_t number, uint32_t n, pe_body *body) {
-    pid_t child = fork();
-    if (child) return child;
+static void run_pe(int world, uint32_t number, uint32_t n, const void *user) {
+    pe_body *const *body = user;
     its_context *ctx = its_context_new(NULL);
     its_pe pe;
-    expect(its_pe_open(ctx, fd, number, &pe) == ITS_OK);
-    body(ctx, &pe, number, n);
+    ok(its_pe_open(ctx, world, number, &pe));
+    (*body)(ctx, &pe, number, n);
     its_pe_close(&pe);
     its_context_free(ctx);
-    _exit(0);
 }
 
-static int finish(pid_t child) {
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return status;
+static pid_t start(int world, uint32_t number, uint32_t n, pe_body *body) {
+    return start_pe(world, number, n, run_pe, &body);
 }
 
 static void run_world(uint32_t n, size_t heap_size, pe_body *body) {
-    int fd = new_world(n, heap_size);
-    pid_t children[ITS_WORLD_MAX_PES];
-    for (uint32_t pe = 0; pe < n; pe++) children[pe] = start(fd, pe, n, body);
-    int bad = 0;
-    for (uint32_t pe = 0; pe < n; pe++) bad |= finish(children[pe]);
-    close(fd);
-    assert_int_equal(bad, 0);
+    run_pes(n, heap_size, run_pe, &body);
 }
 
 static void run_sizes(size_t heap_size, pe_body *body) {
@@ -173,8 +123,8 @@ static void test_killed(void **state) {
     for (uint32_t pe = 0; pe < 4; pe++) children[pe] = start(fd, pe, 4, third_dies);
     /* Nobody waits for PE 2 until the others are done: a zombie must count as gone. */
     for (uint32_t pe = 0; pe < 4; pe++)
-        if (pe != 2) assert_int_equal(finish(children[pe]), 0);
-    assert_true(WIFSIGNALED(finish(children[2])));
+        if (pe != 2) assert_int_equal(finish_pe(children[pe]), 0);
+    assert_true(WIFSIGNALED(finish_pe(children[2])));
     close(fd);
 }
 
@@ -226,7 +176,7 @@ static void test_never_opened(void **state) {
     its_context *ctx = its_context_new(NULL);
     assert_int_equal(its_sim_world_ended(ctx, fd, 1), ITS_OK);
     its_context_free(ctx);
-    assert_int_equal(finish(child), 0);
+    assert_int_equal(finish_pe(child), 0);
     close(fd);
 }
 
