@@ -4,6 +4,7 @@
  */
 #include "ptx/mnemonic.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -178,6 +179,12 @@ its_mod its_mnemonic_find(const its_mnemonic *m, its_mod_class class, unsigned f
     return ITS_MOD_UNKNOWN;
 }
 
+its_matrix_shape its_mnemonic_shape(const its_mnemonic *m) {
+    its_matrix_shape shape = {0, 0, 0};
+    sscanf(its_mod_text(its_mnemonic_find(m, ITS_MODCLASS_SHAPE, 0)), ".m%un%uk%u", &shape.m, &shape.n, &shape.k);
+    return shape;
+}
+
 uint32_t its_mnemonic_effects(const its_mnemonic *m) {
     uint32_t effects = op_rows[m->op].effects;
     switch ((its_op)m->op) {
@@ -191,7 +198,6 @@ uint32_t its_mnemonic_effects(const its_mnemonic *m) {
         return its_mnemonic_has(m, ITS_MOD_ASYNC) ? effects | ITS_FX_ASYNC : effects;
     case ITS_OP_RED:
         return its_mnemonic_has(m, ITS_MOD_ASYNC) ? effects | ITS_FX_ASYNC : effects;
-    case ITS_OP_MOV: /* a special register such as %clock is not a function of the operands' values */
     default:
         return effects;
     }

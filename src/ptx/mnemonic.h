@@ -113,6 +113,11 @@ static inline its_mod its_mnemonic_semantics(const its_mnemonic *m) {
 static inline its_mod its_mnemonic_scope(const its_mnemonic *m) {
     return its_mnemonic_find(m, ITS_MODCLASS_SCOPE, 0);
 }
+typedef struct its_matrix_shape {
+    unsigned m, n, k;
+} its_matrix_shape;
+/* ".m16n8k16"; a number that is not there is 0. */
+its_matrix_shape its_mnemonic_shape(const its_mnemonic *m);
 /* What the instruction does, its modifiers considered: an its_effect set. Unknown opcodes may do anything: all bits. */
 uint32_t its_mnemonic_effects(const its_mnemonic *m);
 /* The pattern of the opcode as ptx_ops.def has it, "" for ITS_OP_UNKNOWN. */

@@ -6,29 +6,6 @@
 
 #include "ptx/verify.h"
 
-typedef struct shape {
-    unsigned m, n, k;
-} shape;
-
-static unsigned read_number(const char **at) {
-    unsigned value = 0;
-    while (**at >= '0' && **at <= '9') value = value * 10 + (unsigned)(*(*at)++ - '0');
-    return value;
-}
-
-/* ".m16n8k16"; all zero if the instruction has no such shape. */
-static shape shape_of(const its_mnemonic *m) {
-    shape result = {0, 0, 0};
-    const char *at = its_mod_text(its_mnemonic_find(m, ITS_MODCLASS_SHAPE, 0));
-    if (strncmp(at, ".m", 2) != 0) return result;
-    at += 2;
-    result.m = read_number(&at);
-    if (*at++ != 'n') return result;
-    result.n = read_number(&at);
-    if (*at++ == 'k') result.k = read_number(&at);
-    return result;
-}
-
 static bool is_narrow_float(its_mod type) {
     return type == ITS_MOD_E4M3 || type == ITS_MOD_E5M2 || type == ITS_MOD_E3M2 || type == ITS_MOD_E2M3 ||
            type == ITS_MOD_E2M1;
@@ -76,12 +53,12 @@ static its_mod type_at(const its_mnemonic *m, unsigned index) {
     return index < m->n_types ? (its_mod)m->type_mods[index] : ITS_MOD_UNKNOWN;
 }
 
-static unsigned elements_of(shape s, char which) {
+static unsigned elements_of(its_matrix_shape s, char which) {
     return which == 'A' ? s.m * s.k : which == 'B' ? s.k * s.n : s.m * s.n;
 }
 
 static its_fragment mma_fragment(const its_mnemonic *m, char which) {
-    shape s = shape_of(m);
+    its_matrix_shape s = its_mnemonic_shape(m);
     static const char order[] = "DABC";
     its_mod type = type_at(m, (unsigned)(strchr(order, which) - order));
     unsigned bits = element_bits(m, type), elements = elements_of(s, which);
@@ -98,7 +75,7 @@ static its_fragment mma_fragment(const its_mnemonic *m, char which) {
 }
 
 static its_fragment wmma_fragment(const its_mnemonic *m, char which) {
-    shape s = shape_of(m);
+    its_matrix_shape s = its_mnemonic_shape(m);
     its_mod type = type_at(m, 0);
     if (its_mnemonic_has(m, ITS_MOD_MMA)) {
         static const char long_order[] = "DABC", short_order[] = "DC";
@@ -115,7 +92,7 @@ static its_fragment wmma_fragment(const its_mnemonic *m, char which) {
 static its_fragment wgmma_fragment(const its_mnemonic *m, char which) {
     if (which == 'A') return (its_fragment){ITS_TYPE_B32, 4};
     its_mod type = type_at(m, 0);
-    return pack(type, element_bits(m, type), elements_of(shape_of(m), 'D'), 128);
+    return pack(type, element_bits(m, type), elements_of(its_mnemonic_shape(m), 'D'), 128);
 }
 
 its_fragment its_verify_fragment(const its_mnemonic *m, char which) {
@@ -125,6 +102,12 @@ its_fragment its_verify_fragment(const its_mnemonic *m, char which) {
         if (m->op == ITS_OP_WGMMA) return wgmma_fragment(m, which);
     }
     return (its_fragment){ITS_TYPE_NONE, 0};
+}
+
+static unsigned read_number(const char **at) {
+    unsigned value = 0;
+    while (**at >= '0' && **at <= '9') value = value * 10 + (unsigned)(*(*at)++ - '0');
+    return value;
 }
 
 unsigned its_verify_multiple(const its_mnemonic *m) {

@@ -1,44 +1,23 @@
 /* wgmma: products of matrices with a dense A. Sparse ones, and those of single bits, are refused. */
-#include <stdio.h>
-
-#include "sim/decode.h"
-#include "sim/matrix.h"
+#include "sim/decode_fragment.h"
 #include "sim/wgmma.h"
-
-typedef struct element {
-    its_mod mod;
-    uint8_t kind, bytes; /* its_sim_element; bytes 0: of D only */
-} element;
-
-static const element elements[] = {
-    {ITS_MOD_F16, ITS_ELEMENT_F16, 2},   {ITS_MOD_BF16, ITS_ELEMENT_BF16, 2}, {ITS_MOD_TF32, ITS_ELEMENT_TF32, 4},
-    {ITS_MOD_E4M3, ITS_ELEMENT_E4M3, 1}, {ITS_MOD_E5M2, ITS_ELEMENT_E5M2, 1}, {ITS_MOD_S8, ITS_ELEMENT_S8, 1},
-    {ITS_MOD_U8, ITS_ELEMENT_U8, 1},     {ITS_MOD_F32, ITS_ELEMENT_F32, 0},   {ITS_MOD_S32, ITS_ELEMENT_S32, 0},
-};
-
-static const element *element_of(its_sim_decoder *d, unsigned index) {
-    its_mod mod = its_sim_type_mod(d, index);
-    for (size_t i = 0; i < sizeof(elements) / sizeof(*elements); i++)
-        if (elements[i].mod == mod) return &elements[i];
-    its_sim_refuse_form(d);
-    return &elements[0];
-}
 
 /* .m64nNkK */
 static uint32_t columns_of(its_sim_decoder *d, uint32_t depth) {
-    unsigned m = 0, n = 0, k = 0;
-    its_mod shape = its_sim_first(d, ITS_MODCLASS_SHAPE);
-    if (shape == ITS_MOD_UNKNOWN || sscanf(its_mod_text(shape), ".m%un%uk%u", &m, &n, &k) != 3 || m != 64 || n == 0 ||
-        n > 256 || n % 8 || k != depth)
-        its_sim_refuse_form(d);
-    return n;
+    its_matrix_shape s = its_sim_shape(d);
+    if (s.m != 64 || s.n > 256 || s.n % 8 || s.k != depth) its_sim_refuse_form(d);
+    return s.n;
 }
 
-static bool types_fit(const element *dd, const element *a, const element *b) {
-    bool integers = a->kind == ITS_ELEMENT_S8 || a->kind == ITS_ELEMENT_U8;
-    if (a->bytes == 0 || a->bytes != b->bytes || dd->bytes == 1 || dd->bytes == 4) return false;
-    if (integers) return dd->kind == ITS_ELEMENT_S32 && (b->kind == ITS_ELEMENT_S8 || b->kind == ITS_ELEMENT_U8);
-    if (b->kind == ITS_ELEMENT_S8 || b->kind == ITS_ELEMENT_U8) return false;
+/* Of A and B; the rest are of D only, or not of wgmma. */
+static bool is_factor(const its_sim_element_type *e) {
+    return e->kind <= ITS_ELEMENT_U8;
+}
+
+static bool types_fit(const its_sim_element_type *dd, const its_sim_element_type *a, const its_sim_element_type *b) {
+    if (!is_factor(a) || !is_factor(b) || a->bits != b->bits || its_sim_is_integer(a) != its_sim_is_integer(b))
+        return false;
+    if (its_sim_is_integer(a)) return dd->kind == ITS_ELEMENT_S32;
     return dd->kind == ITS_ELEMENT_F32 || dd->kind == ITS_ELEMENT_F16;
 }
 
@@ -56,36 +35,24 @@ static bool is_negated(its_sim_decoder *d, unsigned index) {
 }
 
 /* What follows the descriptors: scales, and for elements of 16 bits which matrix is MN-major. */
-static uint32_t take_flags(its_sim_decoder *d, const element *a, bool in_regs) {
+static uint32_t take_flags(its_sim_decoder *d, const its_sim_element_type *a, bool in_regs) {
     uint32_t flags = in_regs ? ITS_WGMMA_A_IN_REGS : 0;
     if (its_sim_has(d, ITS_MOD_SATFINITE)) flags |= ITS_WGMMA_SATURATE;
-    if (a->kind == ITS_ELEMENT_S8 || a->kind == ITS_ELEMENT_U8) return flags;
+    if (its_sim_is_integer(a)) return flags;
     if (is_negated(d, 4) != is_negated(d, 5)) flags |= ITS_WGMMA_NEGATE;
-    if (a->bytes != 2) return flags;
+    if (a->bits != 16) return flags;
     if (!in_regs && literal(d, 6)) flags |= ITS_WGMMA_A_MN_MAJOR;
     if (literal(d, in_regs ? 6 : 7)) flags |= ITS_WGMMA_B_MN_MAJOR;
     return flags;
 }
 
-static void take_registers(its_sim_decoder *d, const its_operand *operand, uint32_t count, bool writes) {
-    if (operand->kind != ITS_OPND_VEC || operand->count != count) {
-        its_sim_refuse(d, NULL, "'%s' takes %u registers here but is given %u", d->insn->name->text, (unsigned)count,
-                       operand->kind == ITS_OPND_VEC ? (unsigned)operand->count : 1u);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = writes ? its_sim_target(d, &operand->list[i], ITS_TYPE_B32)
-                             : its_sim_source(d, &operand->list[i], ITS_TYPE_B32);
-        ITS_PUSH(d->arena, &d->program->lists, at);
-    }
-}
-
 /* wgmma.mma_async d, a, b, accumulates, ... */
 static void product(its_sim_decoder *d) {
-    const element *dd = element_of(d, 0), *a = element_of(d, 1), *b = element_of(d, 2);
+    const its_sim_element_type *dd = its_sim_element_of(d, 0), *a = its_sim_element_of(d, 1),
+                               *b = its_sim_element_of(d, 2);
     if (!types_fit(dd, a, b)) its_sim_refuse_form(d);
     if (d->refused) return;
-    uint32_t n = columns_of(d, 32 / a->bytes), n_d = dd->kind == ITS_ELEMENT_F16 ? n / 4 : n / 2;
+    uint32_t n = columns_of(d, 256u / a->bits), n_d = dd->kind == ITS_ELEMENT_F16 ? n / 4 : n / 2;
     bool in_regs = its_sim_operand(d, 1)->kind == ITS_OPND_VEC, inverted = false;
     uint32_t flags = take_flags(d, a, in_regs), a_at = 0;
     if (!in_regs) a_at = its_sim_source(d, its_sim_operand(d, 1), ITS_TYPE_B64);
@@ -95,8 +62,8 @@ static void product(its_sim_decoder *d) {
     uint32_t head[ITS_WGMMA_REGS] = {n, a->kind, b->kind, dd->kind, flags, n_d},
              list = (uint32_t)d->program->lists.count;
     for (unsigned i = 0; i < ITS_WGMMA_REGS; i++) ITS_PUSH(d->arena, &d->program->lists, head[i]);
-    take_registers(d, its_sim_operand(d, 0), n_d, true);
-    if (in_regs) take_registers(d, its_sim_operand(d, 1), 4, false);
+    its_sim_take_fragment(d, its_sim_operand(d, 0), n_d, ITS_TYPE_B32, true);
+    if (in_regs) its_sim_take_fragment(d, its_sim_operand(d, 1), 4, ITS_TYPE_B32, false);
     its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_WGMMA);
     op->list = list;
     op->a = a_at;

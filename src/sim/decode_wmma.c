@@ -1,59 +1,31 @@
 /* wmma. Elements of less than 8 bits are refused. */
-#include <stdio.h>
-
-#include "sim/decode.h"
-#include "sim/matrix.h"
+#include "sim/decode_fragment.h"
 #include "sim/wmma.h"
 
-typedef struct element {
-    its_mod mod;
-    uint8_t kind, bytes, reg; /* its_sim_element; reg: its_type of the registers that hold it */
-} element;
-
-static const element elements[] = {
-    {ITS_MOD_F16, ITS_ELEMENT_F16, 2, ITS_TYPE_B32},   {ITS_MOD_BF16, ITS_ELEMENT_BF16, 2, ITS_TYPE_B32},
-    {ITS_MOD_TF32, ITS_ELEMENT_TF32, 4, ITS_TYPE_B32}, {ITS_MOD_S8, ITS_ELEMENT_S8, 1, ITS_TYPE_B32},
-    {ITS_MOD_U8, ITS_ELEMENT_U8, 1, ITS_TYPE_B32},     {ITS_MOD_F32, ITS_ELEMENT_F32, 4, ITS_TYPE_B32},
-    {ITS_MOD_S32, ITS_ELEMENT_S32, 4, ITS_TYPE_B32},   {ITS_MOD_F64, ITS_ELEMENT_F64, 8, ITS_TYPE_B64},
-};
-
-static const element *element_of(its_sim_decoder *d, unsigned index) {
-    its_mod mod = its_sim_type_mod(d, index);
-    for (size_t i = 0; i < sizeof(elements) / sizeof(*elements); i++)
-        if (elements[i].mod == mod) return &elements[i];
-    its_sim_refuse_form(d);
-    return &elements[0];
+/* The types that wmma has of them. */
+static const its_sim_element_type *element_of(its_sim_decoder *d, unsigned index) {
+    const its_sim_element_type *e = its_sim_element_of(d, index);
+    if (e->bits < 8 || e->kind == ITS_ELEMENT_E4M3 || e->kind == ITS_ELEMENT_E5M2) its_sim_refuse_form(d);
+    return e;
 }
 
-typedef struct shape {
-    unsigned m, n, k;
-} shape;
-
-static shape shape_of(its_sim_decoder *d) {
-    shape s = {16, 16, 16};
-    its_mod mod = its_sim_first(d, ITS_MODCLASS_SHAPE);
-    if (mod == ITS_MOD_UNKNOWN || sscanf(its_mod_text(mod), ".m%un%uk%u", &s.m, &s.n, &s.k) != 3 || s.m > 32 ||
-        s.n > 32 || s.k > 16 || s.m * s.n > 512)
-        its_sim_refuse_form(d);
+static its_matrix_shape shape_of(its_sim_decoder *d) {
+    its_matrix_shape s = its_sim_shape(d);
+    if (s.m > 32 || s.n > 32 || s.k > 16 || s.m * s.n > 512) its_sim_refuse_form(d);
     return s;
 }
 
 /* Registers of a matrix of `count` elements at least: a matrix may be given more, in which it is repeated. */
-static uint32_t take_registers(its_sim_decoder *d, const its_operand *operand, const element *e, uint32_t count,
-                               bool writes) {
-    const its_operand *items = operand->kind == ITS_OPND_VEC ? operand->list : operand;
-    uint32_t given = operand->kind == ITS_OPND_VEC ? operand->count : 1, width = e->reg == ITS_TYPE_B64 ? 8 : 4;
-    uint32_t slots = given * 32 * width / e->bytes;
+static uint32_t take_registers(its_sim_decoder *d, const its_operand *operand, const its_sim_element_type *e,
+                               uint32_t count, bool writes) {
+    uint32_t given = its_sim_fragment_count(operand), width = e->bits == 64 ? 64 : 32;
+    uint32_t slots = given * 32 * width / e->bits;
     if (slots < count || slots % count) {
         its_sim_refuse(d, NULL, "'%s' is given %u registers for a matrix of %u elements", d->insn->name->text,
                        (unsigned)given, (unsigned)count);
         return 0;
     }
-    for (uint32_t i = 0; i < given; i++) {
-        uint32_t at =
-            writes ? its_sim_target(d, &items[i], (its_type)e->reg) : its_sim_source(d, &items[i], (its_type)e->reg);
-        ITS_PUSH(d->arena, &d->program->lists, at);
-    }
+    its_sim_take_fragment(d, operand, given, its_sim_fragment_type(e), writes);
     return given;
 }
 
@@ -64,8 +36,8 @@ static uint32_t begin_list(its_sim_decoder *d, uint32_t count) {
 }
 
 static void move(its_sim_decoder *d, bool stores) {
-    shape s = shape_of(d);
-    const element *e = element_of(d, 0);
+    its_matrix_shape s = shape_of(d);
+    const its_sim_element_type *e = element_of(d, 0);
     bool a = its_sim_has(d, ITS_MOD_A), b = its_sim_has(d, ITS_MOD_B), by_columns = its_sim_has(d, ITS_MOD_COL);
     if (!by_columns && !its_sim_has(d, ITS_MOD_ROW)) its_sim_refuse_form(d);
     if (!a && !b && !its_sim_has(d, ITS_MOD_C) && !its_sim_has(d, ITS_MOD_D)) its_sim_refuse_form(d);
@@ -82,7 +54,7 @@ static void move(its_sim_decoder *d, bool stores) {
     uint32_t *head = d->program->lists.items + list;
     head[ITS_WMMA_ROWS] = rows;
     head[ITS_WMMA_COLUMNS] = columns;
-    head[ITS_WMMA_BYTES] = e->bytes;
+    head[ITS_WMMA_BYTES] = e->bits / 8u;
     head[ITS_WMMA_N_REGS] = given;
     its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_WMMA_MOVE);
     op->list = list;
@@ -96,10 +68,11 @@ static void move(its_sim_decoder *d, bool stores) {
 
 /* Of halves only the types of D and C are written. */
 static void multiply(its_sim_decoder *d) {
-    shape s = shape_of(d);
+    its_matrix_shape s = shape_of(d);
     bool halves = d->m->n_types == 2;
-    const element *types[4] = {element_of(d, 0), halves ? &elements[0] : element_of(d, 1),
-                               halves ? &elements[0] : element_of(d, 2), element_of(d, halves ? 1 : 3)};
+    static const its_sim_element_type half = {ITS_MOD_F16, ITS_ELEMENT_F16, 16};
+    const its_sim_element_type *types[4] = {element_of(d, 0), halves ? &half : element_of(d, 1),
+                                            halves ? &half : element_of(d, 2), element_of(d, halves ? 1 : 3)};
     const uint32_t counts[4] = {s.m * s.n, s.m * s.k, s.k * s.n, s.m * s.n};
     bool saturates = its_sim_has(d, ITS_MOD_SATFINITE);
     its_sim_has(d, ITS_MOD_ROW);
