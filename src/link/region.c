@@ -21,6 +21,7 @@
 #include "base/intern.h"
 #include "link/linker.h"
 #include "link/lower.h"
+#include "ptx/verify.h"
 
 typedef struct region_call {
     its_linker *linker;
@@ -74,6 +75,10 @@ static bool is_pred(const its_operand *operand) {
     return operand->kind == ITS_OPND_REG && operand->symbol->type == ITS_TYPE_PRED;
 }
 
+static its_type bits_type(uint64_t size) {
+    return size == 1 ? ITS_TYPE_B8 : size == 2 ? ITS_TYPE_B16 : size == 4 ? ITS_TYPE_B32 : ITS_TYPE_B64;
+}
+
 /* 8-bit values live in 16-bit registers: PTX has no smaller ones. */
 static bool fits(uint32_t have, uint64_t want) {
     return have == want || (have == 2 && want == 1);
@@ -114,6 +119,19 @@ static void check_pred(region_call *call, uint32_t index, const its_operand *arg
                 call->function->name->text));
 }
 
+static void check_special(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
+    uint64_t want = its_link_param_size(formal);
+    its_sreg sreg = its_sreg_find(arg->name->text);
+    bool known = sreg.type != ITS_TYPE_NONE;
+    bool read = !known || (sreg.parts == 1 && its_sreg_fits(arg->name, sreg, bits_type(want), false));
+    if (!formal->n_dims && (want == 4 || want == 8) && read) return;
+    fail_at(call, arg, formal,
+            say(call, "argument %u of '%s' is %s (%s), but the parameter has %llu bytes (%s)", index + 1,
+                call->function->name->text, arg->name->text,
+                known ? its_type_text(sreg.type) : "a special register", (unsigned long long)want,
+                formal->n_dims ? "an array" : its_type_text((its_type)formal->type)));
+}
+
 static void check_arg(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
     switch (arg->kind) {
     case ITS_OPND_REG:
@@ -131,10 +149,7 @@ static void check_arg(region_call *call, uint32_t index, const its_operand *arg,
         check_immediate(call, index, arg, formal);
         return;
     case ITS_OPND_SREG:
-        if (formal->n_dims || (its_link_param_size(formal) != 4 && its_link_param_size(formal) != 8))
-            fail_at(call, arg, formal,
-                    say(call, "argument %u is a special register, but the parameter has %llu bytes", index + 1,
-                        (unsigned long long)its_link_param_size(formal)));
+        check_special(call, index, arg, formal);
         return;
     default:
         fail_at(call, arg, formal, say(call, "argument %u is no value", index + 1));
@@ -215,10 +230,6 @@ static its_symbol *new_param(region_call *call, const its_symbol *formal, const 
     var->symbol = symbol;
     put(call, var);
     return symbol;
-}
-
-static its_type bits_type(uint64_t size) {
-    return size == 1 ? ITS_TYPE_B8 : size == 2 ? ITS_TYPE_B16 : size == 4 ? ITS_TYPE_B32 : ITS_TYPE_B64;
 }
 
 static its_symbol *new_reg(region_call *call, uint64_t size, uint32_t index) {
