@@ -127,9 +127,8 @@ static void check_special(region_call *call, uint32_t index, const its_operand *
     if (!formal->n_dims && (want == 4 || want == 8) && read) return;
     fail_at(call, arg, formal,
             say(call, "argument %u of '%s' is %s (%s), but the parameter has %llu bytes (%s)", index + 1,
-                call->function->name->text, arg->name->text,
-                known ? its_type_text(sreg.type) : "a special register", (unsigned long long)want,
-                formal->n_dims ? "an array" : its_type_text((its_type)formal->type)));
+                call->function->name->text, arg->name->text, known ? its_type_text(sreg.type) : "a special register",
+                (unsigned long long)want, formal->n_dims ? "an array" : its_type_text((its_type)formal->type)));
 }
 
 static void check_arg(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
