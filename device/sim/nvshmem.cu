@@ -6,16 +6,14 @@
  * that the memory is allocated. What it can't know, that an address must be symmetric and a PE must exist, is checked
  * here; a call that makes no sense writes down why and traps.
  *
- *     layer        functions
- *     elements     store, load, copy, compare: on addresses that this PE can reach
- *     operations   put, get, put_signal, ...: from a symmetric address and a PE to those; for a thread, warp or block
- *     names        one function per type and group, generated; all they do is to call an operation
+ *     layer                        functions
+ *     elements, elements.h         store, load, copy, compare: on addresses that this PE can reach
+ *     operations, operations.h     put, get, put_signal, ...: from a symmetric address and a PE to those
+ *     names, here                  one function per type and group, generated; all they do is to call an operation
  *
  * Operations that need a body of some size exist once per size of element, not per type.
  */
-#include <intarsia/nvshmem.h>
-
-#include <sim/state.h>
+#include <sim/operations.h>
 
 struct alignas(2) __half {
     unsigned short bits;
@@ -24,380 +22,16 @@ struct alignas(2) __nv_bfloat16 {
     unsigned short bits;
 };
 
-extern "C" {
-__constant__ intarsia_sim_state intarsia_nvshmem_state;
-__device__ intarsia_sim_complaint intarsia_nvshmem_complaint;
-}
-
-/* Named, and not static, for the sake of short names in PTX. */
-namespace its {
-
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-enum Group { THREAD = INTARSIA_SIM_THREAD, WARP = INTARSIA_SIM_WARP, BLOCK = INTARSIA_SIM_BLOCK };
+using namespace its;
 
 #define CALL(op, type, group, nbi)                                                                                     \
     INTARSIA_SIM_CALL(INTARSIA_SIM_OP_##op, INTARSIA_SIM_TYPE_##type, group, nbi)
-
-/* -- complaints ---------------------------------------------------------------------------------------------------- */
-
-/* A thread that comes second waits until the first has said everything, or its trap would come too early. */
-__device__ __noinline__ void complain(u32 reason, u32 call, int number, const void *address) {
-    volatile intarsia_sim_complaint *complaint = &intarsia_nvshmem_complaint;
-    if (atomicCAS(&intarsia_nvshmem_complaint.reason, 0u, reason) == 0) {
-        complaint->call = call;
-        complaint->number = number;
-        complaint->address = (u64)address;
-        __threadfence();
-        complaint->ready = 1;
-    }
-    while (!complaint->ready) {}
-    asm volatile("trap;");
-}
-
-__device__ __noinline__ void complain_reach(int pe, u32 call, const void *address) {
-    bool bad_pe = (u32)pe >= intarsia_nvshmem_state.n_pes;
-    complain(bad_pe ? INTARSIA_SIM_NO_SUCH_PE : INTARSIA_SIM_NOT_SYMMETRIC, call, pe, address);
-}
-
-/* -- elements ------------------------------------------------------------------------------------------------------ */
-
-template <int SIZE> struct Bits;
-template <> struct Bits<1> { typedef unsigned char type; };
-template <> struct Bits<2> { typedef unsigned short type; };
-template <> struct Bits<4> { typedef u32 type; };
-template <> struct Bits<8> { typedef u64 type; };
-template <> struct Bits<16> { typedef uint4 type; };
-
-template <class To, class From> __device__ __forceinline__ To bits(From value) {
-    static_assert(sizeof(To) == sizeof(From), "same size");
-    To to;
-    memcpy(&to, &value, sizeof to);
-    return to;
-}
-
-/* Single elements are moved whole and seen by everybody: strong accesses at system scope. */
-__device__ __forceinline__ void store(unsigned char *at, unsigned char value) {
-    asm volatile("st.relaxed.sys.u8 [%0], %1;" ::"l"(at), "r"((u32)value) : "memory");
-}
-__device__ __forceinline__ void store(unsigned short *at, unsigned short value) {
-    asm volatile("st.relaxed.sys.u16 [%0], %1;" ::"l"(at), "h"(value) : "memory");
-}
-__device__ __forceinline__ void store(u32 *at, u32 value) {
-    asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
-}
-__device__ __forceinline__ void store(u64 *at, u64 value) {
-    asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
-__device__ __forceinline__ void store_release(u64 *at, u64 value) {
-    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
-
-__device__ __forceinline__ unsigned char load(const unsigned char *at) {
-    u32 value;
-    asm volatile("ld.relaxed.sys.u8 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return (unsigned char)value;
-}
-__device__ __forceinline__ unsigned short load(const unsigned short *at) {
-    unsigned short value;
-    asm volatile("ld.relaxed.sys.u16 %0, [%1];" : "=h"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ u32 load(const u32 *at) {
-    u32 value;
-    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ u64 load(const u64 *at) {
-    u64 value;
-    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-}
-
-/* What a wait has seen, everything before it is seen after it. */
-__device__ __forceinline__ short load_acquire(const short *at) {
-    short value;
-    asm volatile("ld.acquire.sys.s16 %0, [%1];" : "=h"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ unsigned short load_acquire(const unsigned short *at) {
-    unsigned short value;
-    asm volatile("ld.acquire.sys.u16 %0, [%1];" : "=h"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ int load_acquire(const int *at) {
-    int value;
-    asm volatile("ld.acquire.sys.s32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ u32 load_acquire(const u32 *at) {
-    u32 value;
-    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ long long load_acquire(const long long *at) {
-    long long value;
-    asm volatile("ld.acquire.sys.s64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-}
-__device__ __forceinline__ u64 load_acquire(const u64 *at) {
-    u64 value;
-    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-}
-
-/* Copies what can be copied in elements of U, thread `index` of `count` every count-th; advances past it. */
-template <class U>
-__device__ __forceinline__ void copy_as(char *&to, const char *&from, size_t &bytes, u32 index, u32 count) {
-    if (((size_t)to | (size_t)from) % sizeof(U)) return;
-    size_t n = bytes / sizeof(U);
-#pragma unroll 1
-    for (size_t i = index; i < n; i += count) ((U *)to)[i] = ((const U *)from)[i];
-    to += n * sizeof(U);
-    from += n * sizeof(U);
-    bytes -= n * sizeof(U);
-}
-
-__device__ __noinline__ void copy(void *to, const void *from, size_t bytes, u32 index, u32 count) {
-    char *d = (char *)to;
-    const char *s = (const char *)from;
-    copy_as<uint4>(d, s, bytes, index, count);
-    copy_as<u64>(d, s, bytes, index, count);
-    copy_as<u32>(d, s, bytes, index, count);
-    copy_as<unsigned short>(d, s, bytes, index, count);
-    copy_as<char>(d, s, bytes, index, count);
-}
-
-template <class T> __device__ __forceinline__ bool compares(T value, int cmp, T to, u32 call) {
-    switch (cmp) {
-    case NVSHMEM_CMP_EQ: return value == to;
-    case NVSHMEM_CMP_NE: return value != to;
-    case NVSHMEM_CMP_GT: return value > to;
-    case NVSHMEM_CMP_LE: return value <= to;
-    case NVSHMEM_CMP_LT: return value < to;
-    case NVSHMEM_CMP_GE: return value >= to;
-    }
-    complain(INTARSIA_SIM_BAD_COMPARE, call, cmp, &cmp);
-    return true;
-}
-
-/* -- groups of threads --------------------------------------------------------------------------------------------- */
-
-__device__ __forceinline__ u32 block_size() { return blockDim.x * blockDim.y * blockDim.z; }
-
-template <Group G> __device__ __forceinline__ u32 group_index() {
-    if (G == THREAD) return 0;
-    u32 index = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    return G == WARP ? index % 32 : index;
-}
-template <Group G> __device__ __forceinline__ u32 group_count() {
-    if (G == THREAD) return 1;
-    return G == WARP && block_size() > 32 ? 32 : block_size();
-}
-template <Group G> __device__ __forceinline__ void group_sync() {
-    if (G == WARP) __syncwarp();
-    if (G == BLOCK) __syncthreads();
-}
-
-/* -- operations ---------------------------------------------------------------------------------------------------- */
-
-/* Where this PE reaches a symmetric address of another one. */
-template <class T> __device__ __forceinline__ T *reach(T *address, int pe, u32 call) {
-    const intarsia_sim_state *state = &intarsia_nvshmem_state;
-    if ((u32)pe >= state->n_pes || (u64)address - state->start >= state->size)
-        complain_reach(pe, call, (const void *)address);
-    return (T *)((u64)address + ((u64)(u32)pe - state->my_pe) * state->stride);
-}
-
-template <Group G> __device__ __noinline__ void put(void *dest, const void *source, size_t bytes, int pe, u32 call) {
-    group_sync<G>();
-    if (bytes) copy(reach(dest, pe, call), source, bytes, group_index<G>(), group_count<G>());
-    group_sync<G>();
-}
-
-template <Group G> __device__ __noinline__ void get(void *dest, const void *source, size_t bytes, int pe, u32 call) {
-    group_sync<G>();
-    if (bytes) copy(dest, reach(source, pe, call), bytes, group_index<G>(), group_count<G>());
-    group_sync<G>();
-}
-
-/* A signal by itself orders nothing: what was put before is there first only behind a fence. */
-__device__ __forceinline__ void set_signal(u64 *at, u64 signal, int op, u32 call) {
-    if (op == NVSHMEM_SIGNAL_SET)
-        store(at, signal);
-    else if (op == NVSHMEM_SIGNAL_ADD)
-        asm volatile("red.relaxed.sys.add.u64 [%0], %1;" ::"l"(at), "l"(signal) : "memory");
-    else
-        complain(INTARSIA_SIM_BAD_SIGNAL, call, op, at);
-}
-
-/* The data is there for everybody before the signal is. */
-template <Group G>
-__device__ __noinline__ void put_signal(void *dest, const void *source, size_t bytes, u64 *sig_addr, u64 signal,
-                                        int sig_op, int pe, u32 call) {
-    put<G>(dest, source, bytes, pe, call);
-    if (group_index<G>() == 0) {
-        __threadfence_system();
-        set_signal(reach(sig_addr, pe, call), signal, sig_op, call);
-    }
-    group_sync<G>();
-}
-
-template <class U, Group G>
-__device__ __noinline__ void strided(U *dest, const U *source, ptrdiff_t dst, ptrdiff_t sst, size_t n) {
-    group_sync<G>();
-#pragma unroll 1
-    for (size_t i = group_index<G>(); i < n; i += group_count<G>())
-        dest[(ptrdiff_t)i * dst] = source[(ptrdiff_t)i * sst];
-    group_sync<G>();
-}
-
-template <int SIZE, Group G>
-__device__ __forceinline__ void iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe,
-                                     u32 call) {
-    typedef typename Bits<SIZE>::type U;
-    strided<U, G>((U *)reach(dest, pe, call), (const U *)source, dst, sst, n);
-}
-
-template <int SIZE, Group G>
-__device__ __forceinline__ void iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe,
-                                     u32 call) {
-    typedef typename Bits<SIZE>::type U;
-    strided<U, G>((U *)dest, (const U *)reach(source, pe, call), dst, sst, n);
-}
-
-/* -- waits and tests ----------------------------------------------------------------------------------------------- */
-
-template <class T> __device__ __noinline__ T wait(const T *at, int cmp, T value, u32 call) {
-    T seen;
-    while (!compares(seen = load_acquire(at), cmp, value, call)) {}
-    return seen;
-}
-
-/* What an array of words is compared to: one value for all (step 0), or one for each. */
-template <class T> struct Condition {
-    const T *at;
-    size_t n;
-    const int *status; /* words with a nonzero status are left out; may be null */
-    int cmp;
-    const T *values;
-    u32 call;
-    bool each;
-
-    __device__ __forceinline__ bool counts(size_t i) const { return !status || status[i] == 0; }
-    __device__ __forceinline__ T value(size_t i) const { return values[each ? i : 0]; }
-    __device__ __forceinline__ bool holds(size_t i) const {
-        return compares(load_acquire(at + i), cmp, value(i), call);
-    }
-};
-
-template <class T> __device__ __noinline__ void wait_all(const Condition<T> &condition) {
-#pragma unroll 1
-    for (size_t i = 0; i < condition.n; i++)
-        if (condition.counts(i)) wait(condition.at + i, condition.cmp, condition.value(i), condition.call);
-}
-
-template <class T> __device__ __noinline__ int test_all(const Condition<T> &condition) {
-#pragma unroll 1
-    for (size_t i = 0; i < condition.n; i++)
-        if (condition.counts(i) && !condition.holds(i)) return 0;
-    return 1;
-}
-
-/* The index of a word that holds, or the largest number; `*none` says whether any word counted at all. */
-template <class T> __device__ __noinline__ size_t test_any(const Condition<T> &condition, bool *none) {
-    *none = true;
-#pragma unroll 1
-    for (size_t i = 0; i < condition.n; i++) {
-        if (!condition.counts(i)) continue;
-        *none = false;
-        if (condition.holds(i)) return i;
-    }
-    return (size_t)-1;
-}
-
-template <class T> __device__ __noinline__ size_t wait_any(const Condition<T> &condition) {
-    bool none;
-    size_t index;
-    do index = test_any(condition, &none);
-    while (index == (size_t)-1 && !none);
-    return index;
-}
-
-template <class T> __device__ __noinline__ size_t test_some(const Condition<T> &condition, size_t *indices) {
-    size_t n = 0;
-#pragma unroll 1
-    for (size_t i = 0; i < condition.n; i++)
-        if (condition.counts(i) && condition.holds(i)) indices[n++] = i;
-    return n;
-}
-
-template <class T> __device__ __noinline__ size_t wait_some(const Condition<T> &condition, size_t *indices) {
-    if (wait_any(condition) == (size_t)-1) return 0;
-    return test_some(condition, indices); /* a word that held may hold no more */
-}
-
-/* The words of a type are waited for as words of the same size and sign. */
-template <int SIZE, bool SIGNED> struct Word;
-template <> struct Word<2, true> { typedef short type; };
-template <> struct Word<2, false> { typedef unsigned short type; };
-template <> struct Word<4, true> { typedef int type; };
-template <> struct Word<4, false> { typedef u32 type; };
-template <> struct Word<8, true> { typedef long long type; };
-template <> struct Word<8, false> { typedef u64 type; };
 #define WORD(TYPE) Word<(int)sizeof(TYPE), (TYPE)-1 < (TYPE)0>::type
-
-/* -- atomics ------------------------------------------------------------------------------------------------------- */
-
 #define UNSIGNED(TYPE) Bits<(int)sizeof(TYPE)>::type
 
-/* -- barriers ------------------------------------------------------------------------------------------------------ */
-
-__device__ __forceinline__ intarsia_sim_barrier *barrier_of(u32 pe, int team) {
-    const intarsia_sim_state *state = &intarsia_nvshmem_state;
-    return (intarsia_sim_barrier *)(state->heap + ((u64)pe - state->my_pe) * state->stride) + team;
-}
-
-__device__ __forceinline__ const intarsia_sim_team *find_team(int team, u32 call) {
-    if ((u32)team >= INTARSIA_SIM_MAX_TEAMS || intarsia_nvshmem_state.teams[(u32)team % INTARSIA_SIM_MAX_TEAMS].size == 0)
-        complain(INTARSIA_SIM_NO_SUCH_TEAM, call, team, nullptr);
-    return &intarsia_nvshmem_state.teams[team];
-}
-
-/* By one thread: tells every member that this PE has come, and waits until all have told it. */
-__device__ __noinline__ void meet(int number, u32 call) {
-    const intarsia_sim_team *team = find_team(number, call);
-    u32 me = intarsia_nvshmem_state.my_pe;
-    intarsia_sim_barrier *mine = barrier_of(me, number);
-    if (atomicExch_system(&mine->inside, 1ull)) complain(INTARSIA_SIM_TWO_BARRIERS, call, number, nullptr);
-    u64 epoch = load(&mine->epoch) + 1;
-#pragma unroll 1
-    for (u32 i = 0; i < team->size; i++)
-        store_release(&barrier_of(team->start + i * team->stride, number)->arrived[me], epoch);
-#pragma unroll 1
-    for (u32 i = 0; i < team->size; i++)
-        while (load_acquire(&mine->arrived[team->start + i * team->stride]) < epoch) {}
-    store(&mine->epoch, epoch);
-    store_release(&mine->inside, 0);
-}
-
-template <Group G> __device__ __noinline__ void barrier(int team, u32 call) {
-    group_sync<G>();
-    if (group_index<G>() == 0) {
-        __threadfence_system();
-        meet(team, call);
-    }
-    group_sync<G>();
-}
-
-} // namespace its
-
-using namespace its;
-
-/* -- names --------------------------------------------------------------------------------------------------------- */
-
 extern "C" {
+
+/* -- PEs and teams ------------------------------------------------------------------------------------------------- */
 
 __device__ int nvshmem_my_pe(void) { return (int)intarsia_nvshmem_state.my_pe; }
 __device__ int nvshmem_n_pes(void) { return (int)intarsia_nvshmem_state.n_pes; }
@@ -439,6 +73,8 @@ __device__ void nvshmemx_vendor_get_version_info(int *major, int *minor, int *pa
     *minor = 4;
     *patch = 5;
 }
+
+/* -- puts and gets ------------------------------------------------------------------------------------------------- */
 
 #define DEFINE(NAME, TYPE)                                                                                             \
     __device__ void nvshmem_##NAME##_p(TYPE *dest, const TYPE value, int pe) {                                         \
@@ -496,6 +132,8 @@ DEFINE_COPIES(nvshmem_, mem, , mem, void, 1, THREAD)
 DEFINE_COPIES(nvshmemx_, mem, _warp, mem, void, 1, WARP)
 DEFINE_COPIES(nvshmemx_, mem, _block, mem, void, 1, BLOCK)
 
+/* -- order and signals --------------------------------------------------------------------------------------------- */
+
 __device__ void nvshmem_fence(void) { __threadfence_system(); }
 __device__ void nvshmem_quiet(void) { __threadfence_system(); }
 
@@ -507,6 +145,8 @@ __device__ uint64_t nvshmem_signal_fetch(uint64_t *sig_addr) { return load_acqui
 __device__ uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_val) {
     return wait((const u64 *)sig_addr, cmp, (u64)cmp_val, CALL(SIGNAL_WAIT_UNTIL, none, THREAD, 0));
 }
+
+/* -- waits and tests ----------------------------------------------------------------------------------------------- */
 
 #define CONDITION(OP, NAME, TYPE, VALUES, EACH)                                                                        \
     Condition<WORD(TYPE)> condition = {(const WORD(TYPE) *)ivars,  nelems, status, cmp, (const WORD(TYPE) *)(VALUES),  \
@@ -584,6 +224,8 @@ __device__ uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint6
 INTARSIA_NVSHMEM_WAIT_TYPES(DEFINE)
 #undef DEFINE
 
+/* -- atomics ------------------------------------------------------------------------------------------------------- */
+
 #define DEFINE(NAME, TYPE)                                                                                             \
     __device__ TYPE nvshmem_##NAME##_atomic_fetch(const TYPE *source, int pe) {                                        \
         return bits<TYPE>(load((const UNSIGNED(TYPE) *)reach(source, pe, CALL(ATOMIC_FETCH, NAME, THREAD, 0))));       \
@@ -632,6 +274,8 @@ INTARSIA_NVSHMEM_STANDARD_TYPES(DEFINE)
     DEFINE_ATOMIC(NAME, TYPE, XOR, xor, atomicXor_system)
 INTARSIA_NVSHMEM_BITWISE_TYPES(DEFINE)
 #undef DEFINE
+
+/* -- barriers ------------------------------------------------------------------------------------------------------ */
 
 #define DEFINE(X, END, GROUP)                                                                                          \
     __device__ int X##barrier##END(nvshmem_team_t team) {                                                              \
