@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "intarsia/cc.h"
 #include "ptx/mnemonic.h"
+#include "ptx/types.h"
 
 typedef struct signature_job {
     its_context *ctx;
@@ -48,25 +49,10 @@ static its_type float_type(its_context *ctx, const its_func *func, const its_sym
         bool found;
         its_type type = access_type(ctx, (const its_insn *)node, param, &found);
         if (!found) continue;
-        if (type != ITS_TYPE_F32 && type != ITS_TYPE_F64) return ITS_TYPE_NONE;
+        if (!its_type_is_real(type)) return ITS_TYPE_NONE;
         result = type;
     }
     return result;
-}
-
-static its_type plain_type(uint64_t size) {
-    switch (size) {
-    case 1:
-        return ITS_TYPE_B8;
-    case 2:
-        return ITS_TYPE_B16;
-    case 4:
-        return ITS_TYPE_B32;
-    case 8:
-        return ITS_TYPE_B64;
-    default:
-        return ITS_TYPE_NONE;
-    }
 }
 
 static void put_type(signature_job *job, const its_func *func, const its_symbol *param) {
@@ -74,9 +60,8 @@ static void put_type(signature_job *job, const its_func *func, const its_symbol 
         its_buffer_printf(&job->text, ".b8[%" PRIu64 "]", param->size);
         return;
     }
-    its_type type = param->type == ITS_TYPE_F32 || param->type == ITS_TYPE_F64 ? (its_type)param->type
-                                                                               : float_type(job->ctx, func, param);
-    if (type == ITS_TYPE_NONE) type = plain_type(param->size);
+    its_type type = its_type_is_real((its_type)param->type) ? (its_type)param->type : float_type(job->ctx, func, param);
+    if (type == ITS_TYPE_NONE && param->size <= 8) type = its_type_of_bytes(param->size);
     its_buffer_text(&job->text, type != ITS_TYPE_NONE ? its_type_text(type) : its_type_text(param->type));
 }
 

@@ -72,7 +72,7 @@ bool its_param_access_of(its_linker *linker, const its_link_func *func, its_insn
 }
 
 static bool is_plain_value(const its_param_access *access, const its_operand *value) {
-    bool real = access->type == ITS_TYPE_F32 || access->type == ITS_TYPE_F64;
+    bool real = its_type_is_real((its_type)access->type);
     switch (value->kind) {
     case ITS_OPND_INT:
         return access->store && !real && access->size <= 8;

@@ -19,24 +19,9 @@
 
 /* -- types and names ----------------------------------------------------------------------------------------------- */
 
-static its_type bits_of(uint64_t size) {
-    switch (size) {
-    case 1:
-        return ITS_TYPE_B8;
-    case 2:
-        return ITS_TYPE_B16;
-    case 4:
-        return ITS_TYPE_B32;
-    case 8:
-        return ITS_TYPE_B64;
-    default:
-        return ITS_TYPE_B128;
-    }
-}
-
 /* Registers have at least 16 bits. */
 static its_type reg_type(uint64_t size) {
-    return bits_of(size < 2 ? 2 : size);
+    return its_type_of_bytes(size < 2 ? 2 : size);
 }
 
 static uint32_t width_of(const its_operand *operand) {
@@ -77,7 +62,7 @@ static void put_memory(const place *at, bool store, const its_slot *slot, uint64
     char name[24];
     its_operand address = address_of(at->x, slot->symbol, offset);
     snprintf(name, sizeof name, "%s%s%s", store ? "st" : "ld", slot->form == ITS_SLOT_REAL ? ".param" : ".local",
-             its_type_text(bits_of(size)));
+             its_type_text(its_type_of_bytes(size)));
     put_two(at, name, store ? address : reg, store ? reg : address);
 }
 

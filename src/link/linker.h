@@ -32,6 +32,7 @@
 #include "link/map.h"
 #include "ptx/mnemonic.h"
 #include "ptx/module.h"
+#include "ptx/types.h"
 
 /* Functions of fewer instructions are inlined whatever the budget says. */
 #define ITS_INLINE_SMALL 50

@@ -60,10 +60,6 @@ static const char *say(region_call *call, const char *format, ...) {
     return text;
 }
 
-static bool is_float(its_type type) {
-    return type == ITS_TYPE_F32 || type == ITS_TYPE_F64;
-}
-
 /* Bytes of an argument: 0 if it takes any size (an immediate, a special register). */
 static uint32_t size_of(const region_call *call, const its_operand *operand) {
     if (operand->kind == ITS_OPND_SYM) return call->out->address_size / 8;
@@ -90,8 +86,9 @@ static void check_size(region_call *call, uint32_t index, const its_operand *arg
     bool shared_address = arg->kind == ITS_OPND_SYM && want == 4;
     if (fits(have, want) || shared_address) return;
     its_type from = arg->kind == ITS_OPND_REG ? (its_type)arg->symbol->type : ITS_TYPE_NONE;
-    const char *kind =
-        is_float(from) != is_float((its_type)formal->type) ? "float against integer of another size: " : "";
+    const char *kind = its_type_is_real(from) != its_type_is_real((its_type)formal->type)
+                           ? "float against integer of another size: "
+                           : "";
     fail_at(call, arg, formal,
             say(call, "%sargument %u of '%s' has %u bytes (%s), but the parameter has %llu (%s)", kind, index + 1,
                 call->function->name->text, have, arg->kind == ITS_OPND_REG ? its_type_text(from) : "an address",
@@ -102,9 +99,9 @@ static void check_immediate(region_call *call, uint32_t index, const its_operand
     uint64_t want = its_link_param_size(formal);
     bool scalar = !formal->n_dims && want && want <= 8 && !(want & (want - 1));
     bool real = arg->kind != ITS_OPND_INT;
-    if (scalar && (!real || (want >= 4 && (is_float((its_type)formal->type) || formal->type == ITS_TYPE_B32 ||
+    if (scalar && (!real || (want >= 4 && (its_type_is_real((its_type)formal->type) || formal->type == ITS_TYPE_B32 ||
                                            formal->type == ITS_TYPE_B64))))
-        if (real || !is_float((its_type)formal->type)) return;
+        if (real || !its_type_is_real((its_type)formal->type)) return;
     fail_at(call, arg, formal,
             say(call, "argument %u of '%s' is %s, but the parameter is %s of %llu bytes", index + 1,
                 call->function->name->text, real ? "a float" : "an integer",
@@ -113,7 +110,7 @@ static void check_immediate(region_call *call, uint32_t index, const its_operand
 
 static void check_pred(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
     uint64_t want = its_link_param_size(formal);
-    if (!is_float((its_type)formal->type) && !formal->n_dims && want && want <= 8) return;
+    if (!its_type_is_real((its_type)formal->type) && !formal->n_dims && want && want <= 8) return;
     fail_at(call, arg, formal,
             say(call, "argument %u of '%s' is a predicate, but the parameter is no integer", index + 1,
                 call->function->name->text));
@@ -236,7 +233,7 @@ static its_symbol *new_reg(region_call *call, uint64_t size, uint32_t index) {
         its_node_new(call->out, ITS_NODE_REGS, sizeof *regs, call->insn->node.origin, call->insn->node.pos);
     its_symbol *symbol = ITS_NEW(its_module_arena(call->out), its_symbol);
     regs->name = symbol->name = local_name(call, "$temp", index);
-    regs->type = symbol->type = (uint8_t)bits_type(size < 2 ? 2 : size);
+    regs->type = symbol->type = (uint8_t)its_type_of_bytes(size < 2 ? 2 : size);
     regs->vec = symbol->vec = 1;
     regs->symbol = symbol;
     symbol->kind = ITS_SYM_REG;
@@ -254,7 +251,7 @@ static its_operand immediate(uint64_t bits) {
     return (its_operand){.kind = ITS_OPND_INT, .bits = bits};
 }
 
-static bool is_real(const its_operand *operand) {
+static bool is_real_number(const its_operand *operand) {
     return operand->kind == ITS_OPND_F32 || operand->kind == ITS_OPND_F64;
 }
 
@@ -269,7 +266,7 @@ static bool needs_bits(const its_operand *reg, const its_symbol *formal) {
  */
 static its_operand as_value(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
     uint64_t size = its_link_param_size(formal);
-    bool pred = is_pred(arg), real = is_real(arg) && formal->kind == ITS_SYM_REG;
+    bool pred = is_pred(arg), real = is_real_number(arg) && formal->kind == ITS_SYM_REG;
     bool through = arg->kind == ITS_OPND_SREG || arg->kind == ITS_OPND_SYM || needs_bits(arg, formal);
     if (!pred && !real && !through) return *arg;
     its_symbol *temp = new_reg(call, size, index);
@@ -298,7 +295,7 @@ static void pass_arg(region_call *call, uint32_t index, const its_operand *arg, 
         return;
     }
     its_symbol *param = new_param(call, formal, "$arg", index);
-    its_type type = is_real(arg) ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : bits_type(size);
+    its_type type = is_real_number(arg) ? (size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64) : its_type_of_bytes(size);
     char name[32];
     snprintf(name, sizeof name, "st.param%s", its_type_text(type));
     its_insn *store = new_insn(call, name, 2);
@@ -335,7 +332,7 @@ static void put_call(region_call *call, const its_operand *result) {
 
 static void put_move(region_call *call, const its_operand *to, its_operand from, uint64_t size) {
     char name[16];
-    snprintf(name, sizeof name, "mov%s", its_type_text(bits_type(size < 2 ? 2 : size)));
+    snprintf(name, sizeof name, "mov%s", its_type_text(its_type_of_bytes(size < 2 ? 2 : size)));
     its_insn *insn = new_insn(call, name, 2);
     insn->ops[0] = *to;
     insn->ops[1] = from;
@@ -366,7 +363,7 @@ static void put_result(region_call *call, its_symbol *param) {
     bool guarded = call->insn->guard != NULL;
     its_operand to =
         guarded ? of_symbol(ITS_OPND_REG, new_reg(call, param->size, call->parts.n_args), result->pos) : *result;
-    snprintf(name, sizeof name, "ld.param%s", its_type_text(bits_type(param->size)));
+    snprintf(name, sizeof name, "ld.param%s", its_type_text(its_type_of_bytes(param->size)));
     its_insn *load = new_insn(call, name, 2);
     load->ops[0] = to;
     load->ops[1] = address_of(call, param);

@@ -279,7 +279,8 @@ static int ends_loop(const finder *f, const its_symbol *predicate) {
 }
 
 static bool is_integer(its_type type) {
-    return type >= ITS_TYPE_B16 && type <= ITS_TYPE_S64 && type != ITS_TYPE_B128 && its_type_size(type) > 1;
+    its_type_kind kind = its_type_kind_of(type);
+    return (kind == ITS_KIND_BITS || kind == ITS_KIND_INT) && its_type_size(type) > 1 && its_type_size(type) <= 8;
 }
 
 static void note_compare(finder *f, its_wait *wait, its_insn *insn, const its_loc *loc) {

@@ -4,6 +4,7 @@
  *     verify.c          walks a module and its functions; instructions that no pattern can describe
  *     verify_form.c     instruction names against the forms of ptx_ops.def
  *     verify_operand.c  operands against the operands of a form
+ *     verify_address.c  operands that are addresses
  *     verify_sreg.c     special registers
  *     verify_matrix.c   how many registers a matrix fragment takes
  *     verify_since.c    versions and targets
@@ -19,6 +20,7 @@
 
 #include "ptx/mnemonic.h"
 #include "ptx/module.h"
+#include "ptx/types.h"
 
 typedef struct its_verifier {
     its_context *ctx;
@@ -82,12 +84,23 @@ enum {
     ITS_WIDER = 1 << 1,     /* a register may be wider than the type */
     ITS_IMMEDIATE = 1 << 2, /* only an immediate will do */
     ITS_EXACT = 1 << 3,     /* a packed or narrow float: a register must be untyped, and of just the size */
-    ITS_COUNT = 1 << 6,     /* a shift amount or the like: an integer whatever the instruction's type is */
-    ITS_SREG_TOO = 1 << 4,  /* a special register will do */
-    ITS_SINK_TOO = 1 << 7,  /* of a vector that is read: elements may be '_' */
-    ITS_ELEMENT = 1 << 5,   /* of a vector: ptxas is laxer about immediates */
+    ITS_COUNT = 1 << 4,     /* a shift amount or the like: an integer whatever the instruction's type is */
+    ITS_SREG_TOO = 1 << 5,  /* a special register will do */
+    ITS_SINK_TOO = 1 << 6,  /* of a vector that is read: elements may be '_' */
+    ITS_ELEMENT = 1 << 7,   /* of a vector: ptxas is laxer about immediates */
 };
 bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type, unsigned flags);
+
+/* "'%r1' is .b32, 'add.f64' takes .f64 (64 bits) here", `what` being what it takes. */
+bool its_verify_misfit(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *what);
+/* What stands around the register's name: `!p`, `-r`, `v.x`, `r.b0`. */
+bool its_verify_decoration(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                           unsigned flags);
+/* An address, which may have coordinates only if the form says so. */
+bool its_verify_address(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
+                        bool coordinates);
+/* A variable in the space that the instruction names. */
+bool its_verify_variable(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand);
 
 bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type, unsigned count,
                        unsigned flags);

@@ -52,22 +52,14 @@ static bool check_type(its_verifier *v, const its_symbol *symbol) {
 
 /* -- initialisers -------------------------------------------------------------------------------------------------- */
 
-static bool is_float(its_type type) {
-    return type == ITS_TYPE_F32 || type == ITS_TYPE_F64;
-}
-
-static bool is_integer(its_type type) {
-    return type >= ITS_TYPE_U8 && type <= ITS_TYPE_S64;
-}
-
 static bool init_fits(const its_symbol *symbol, const its_init *init) {
     its_type type = (its_type)symbol->type;
     switch (init->kind) {
     case ITS_OPND_INT:
-        return !is_float(type);
+        return !its_type_is_real(type);
     case ITS_OPND_F32:
     case ITS_OPND_F64:
-        return !is_integer(type);
+        return its_type_kind_of(type) != ITS_KIND_INT;
     default: /* an address, or with a mask one byte of it */
         return init->byte ? type == ITS_TYPE_U8 : type == ITS_TYPE_U32 || type == ITS_TYPE_U64;
     }

@@ -4,42 +4,17 @@
  */
 #include "ptx/verify.h"
 
-static bool is_bits(its_type type) {
-    return type >= ITS_TYPE_B8 && type <= ITS_TYPE_B128;
-}
-
-static bool is_integer(its_type type) {
-    return type >= ITS_TYPE_U8 && type <= ITS_TYPE_S64;
-}
-
-static its_type bits_of(uint32_t size) {
-    switch (size) {
-    case 1:
-        return ITS_TYPE_B8;
-    case 2:
-        return ITS_TYPE_B16;
-    case 4:
-        return ITS_TYPE_B32;
-    case 8:
-        return ITS_TYPE_B64;
-    case 16:
-        return ITS_TYPE_B128;
-    default:
-        return ITS_TYPE_NONE;
-    }
-}
-
 /* `mov.b64 d, {a, b}` and back: the elements together are as large as the register. */
 static void check_pack(its_verifier *v, const its_insn *insn, its_type type, bool unpack) {
     const its_operand *vector = &insn->ops[unpack ? 0 : 1], *whole = &insn->ops[unpack ? 1 : 0];
     unsigned count = its_operand_width(vector);
-    if (!is_bits(type) || its_operand_width(whole) > 1) {
+    if (its_type_kind_of(type) != ITS_KIND_BITS || its_operand_width(whole) > 1) {
         its_verify_error(v, &insn->node, vector->pos, "only mov.b16 to mov.b128 pack or unpack a vector, '%s' can't",
                          insn->name->text);
         return;
     }
     uint32_t size = its_type_size(type);
-    its_type each = count == 1 || count == 2 || count == 4 ? bits_of(size / count) : ITS_TYPE_NONE;
+    its_type each = count == 1 || count == 2 || count == 4 ? its_type_of_bytes(size / count) : ITS_TYPE_NONE;
     if (count == 1) each = type;
     if (each == ITS_TYPE_NONE) {
         its_verify_error(v, &insn->node, vector->pos, "%u bits can't be split into %u registers", size * 8, count);
@@ -58,7 +33,7 @@ static void check_vectors(its_verifier *v, const its_insn *insn, const its_mnemo
                          its_type_text(type));
         return;
     }
-    type = bits_of(its_type_size(type)); /* ptxas only looks at the size here */
+    type = its_type_of_bytes(its_type_size(type)); /* ptxas only looks at the size here */
     its_verify_vector(v, insn, &insn->ops[0], type, m->vec, ITS_WRITTEN);
     if (insn->ops[1].kind != ITS_OPND_SREG) its_verify_vector(v, insn, &insn->ops[1], type, m->vec, ITS_SINK_TOO);
 }
@@ -72,7 +47,7 @@ static void check_address(its_verifier *v, const its_insn *insn, its_type type) 
         its_verify_value(v, insn, operand, type, 0); /* reports a label */
         return;
     }
-    if (!is_bits(type) && !is_integer(type)) {
+    if (its_type_kind_of(type) != ITS_KIND_BITS && its_type_kind_of(type) != ITS_KIND_INT) {
         its_verify_error(v, &insn->node, operand->pos, "the address of '%s' is an integer, '%s' moves none",
                          symbol->name->text, insn->name->text);
         return;

@@ -10,68 +10,17 @@
 
 /* -- types --------------------------------------------------------------------------------------------------------- */
 
-typedef enum type_kind { KIND_NONE, KIND_PRED, KIND_BITS, KIND_INT, KIND_FLOAT, KIND_OPAQUE } type_kind;
-
-static type_kind kind_of(its_type type) {
-    switch (type) {
-    case ITS_TYPE_PRED:
-        return KIND_PRED;
-    case ITS_TYPE_B8:
-    case ITS_TYPE_B16:
-    case ITS_TYPE_B32:
-    case ITS_TYPE_B64:
-    case ITS_TYPE_B128:
-        return KIND_BITS;
-    case ITS_TYPE_U8:
-    case ITS_TYPE_U16:
-    case ITS_TYPE_U32:
-    case ITS_TYPE_U64:
-    case ITS_TYPE_S8:
-    case ITS_TYPE_S16:
-    case ITS_TYPE_S32:
-    case ITS_TYPE_S64:
-        return KIND_INT;
-    case ITS_TYPE_F16:
-    case ITS_TYPE_F16X2:
-    case ITS_TYPE_BF16:
-    case ITS_TYPE_BF16X2:
-    case ITS_TYPE_F32:
-    case ITS_TYPE_F64:
-        return KIND_FLOAT;
-    case ITS_TYPE_TEXREF:
-    case ITS_TYPE_SAMPLERREF:
-    case ITS_TYPE_SURFREF:
-        return KIND_OPAQUE;
-    default:
-        return KIND_NONE;
-    }
-}
-
 bool its_type_fits(its_type type, its_type reg, bool wider) {
-    type_kind want = kind_of(type), have = kind_of(reg);
-    if (want == KIND_NONE || have == KIND_NONE) return true;
-    if (want == KIND_PRED || have == KIND_PRED) return want == have || reg == ITS_TYPE_F16X2; /* as ptxas has it */
+    its_type_kind want = its_type_kind_of(type), have = its_type_kind_of(reg);
+    if (want == ITS_KIND_NONE || have == ITS_KIND_NONE) return true;
+    if (want == ITS_KIND_PRED || have == ITS_KIND_PRED)
+        return want == have || reg == ITS_TYPE_F16X2; /* as ptxas has it */
     uint32_t want_size = its_type_size(type), have_size = its_type_size(reg);
     if (wider ? have_size < want_size : have_size != want_size) return false;
-    if (want == KIND_BITS || have == KIND_BITS) return true;
-    if (want == KIND_FLOAT && have == KIND_FLOAT) return type == reg;
-    if (reg == ITS_TYPE_F16X2) return want == KIND_INT; /* ptxas takes it for an integer */
+    if (want == ITS_KIND_BITS || have == ITS_KIND_BITS) return true;
+    if (want == ITS_KIND_FLOAT && have == ITS_KIND_FLOAT) return type == reg;
+    if (reg == ITS_TYPE_F16X2) return want == ITS_KIND_INT; /* ptxas takes it for an integer */
     return want == have;
-}
-
-static its_type doubled(its_type type) {
-    switch (type) {
-    case ITS_TYPE_U16:
-        return ITS_TYPE_U32;
-    case ITS_TYPE_S16:
-        return ITS_TYPE_S32;
-    case ITS_TYPE_U32:
-        return ITS_TYPE_U64;
-    case ITS_TYPE_S32:
-        return ITS_TYPE_S64;
-    default:
-        return ITS_TYPE_NONE;
-    }
 }
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
@@ -134,8 +83,7 @@ const char *its_operand_text(its_arena *arena, const its_operand *operand) {
 
 /* -- single values ------------------------------------------------------------------------------------------------- */
 
-/* "'%r1' is .b32, add.f64 takes .f64 (64 bits) here" */
-static bool misfit(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *what) {
+bool its_verify_misfit(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *what) {
     if (v->quiet) return false;
     return its_verify_error(v, &insn->node, operand->pos, "%s, '%s' takes %s here",
                             its_operand_text(v->scratch, operand), insn->name->text, what);
@@ -153,9 +101,8 @@ static bool is_video(const its_insn *insn, its_verifier *v) {
     return op >= ITS_OP_VADD && op <= ITS_OP_VSET4;
 }
 
-/* What stands around the register's name: `!p`, `-r`, `v.x`, `r.b0`. */
-static bool check_decoration(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
-                             unsigned flags) {
+bool its_verify_decoration(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
+                           unsigned flags) {
     const char *name = operand->symbol->name->text;
     if (operand->flags & ITS_OPND_NOT && (flags & ITS_WRITTEN || type != ITS_TYPE_PRED))
         return its_verify_error(v, &insn->node, operand->pos, "'!' stands before a predicate that is read only");
@@ -170,20 +117,21 @@ static bool register_fits(its_type type, its_type have, unsigned flags) {
     if (flags & ITS_ELEMENT && have == ITS_TYPE_F16X2) have = ITS_TYPE_B32; /* beside an immediate */
     if (flags & ITS_COUNT && have == ITS_TYPE_F16X2) return false;
     if (!(flags & ITS_EXACT)) return its_type_fits(type, have, flags & ITS_WIDER);
-    type_kind kind = kind_of(have);
-    bool untyped = kind == KIND_BITS || kind == KIND_NONE || (have == ITS_TYPE_F16X2 && type == ITS_TYPE_B32);
+    its_type_kind kind = its_type_kind_of(have);
+    bool untyped = kind == ITS_KIND_BITS || kind == ITS_KIND_NONE || (have == ITS_TYPE_F16X2 && type == ITS_TYPE_B32);
     return untyped && its_type_fits(type, have, false);
 }
 
 static bool check_register(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
                            unsigned flags) {
-    if (flags & ITS_IMMEDIATE) return misfit(v, insn, operand, "an immediate");
-    if (is_vector(operand)) return misfit(v, insn, operand, type_and_bits(v, type));
-    if (register_fits(type, its_operand_type(operand), flags)) return check_decoration(v, insn, operand, type, flags);
+    if (flags & ITS_IMMEDIATE) return its_verify_misfit(v, insn, operand, "an immediate");
+    if (is_vector(operand)) return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
+    if (register_fits(type, its_operand_type(operand), flags))
+        return its_verify_decoration(v, insn, operand, type, flags);
     if (flags & ITS_WIDER && !(flags & ITS_EXACT) && type != ITS_TYPE_PRED && !v->quiet)
-        return misfit(v, insn, operand,
-                      its_arena_printf(v->scratch, "a register of at least %s", type_and_bits(v, type)));
-    return misfit(v, insn, operand, type_and_bits(v, type));
+        return its_verify_misfit(v, insn, operand,
+                                 its_arena_printf(v->scratch, "a register of at least %s", type_and_bits(v, type)));
+    return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
 }
 
 /*
@@ -191,13 +139,13 @@ static bool check_register(its_verifier *v, const its_insn *insn, const its_oper
  * any in a vector; the halves have no immediates.
  */
 static bool number_fits(const its_operand *operand, its_type type, unsigned flags) {
-    type_kind kind = kind_of(type);
+    its_type_kind kind = its_type_kind_of(type);
     uint32_t size = its_type_size(type);
-    if (kind == KIND_NONE) return true;
+    if (kind == ITS_KIND_NONE) return true;
     if (flags & ITS_EXACT) return flags & ITS_ELEMENT;
-    if (operand->kind == ITS_OPND_INT) return kind == KIND_BITS || kind == KIND_INT || kind == KIND_PRED;
-    if (kind == KIND_FLOAT) return size >= 4 && type != ITS_TYPE_F16X2 && type != ITS_TYPE_BF16X2;
-    if (kind != KIND_BITS) return false;
+    if (operand->kind == ITS_OPND_INT) return kind == ITS_KIND_BITS || kind == ITS_KIND_INT || kind == ITS_KIND_PRED;
+    if (kind == ITS_KIND_FLOAT) return size >= 4 && type != ITS_TYPE_F16X2 && type != ITS_TYPE_BF16X2;
+    if (kind != ITS_KIND_BITS) return false;
     return flags & ITS_ELEMENT || size == (operand->kind == ITS_OPND_F32 ? 4 : 8);
 }
 
@@ -213,34 +161,36 @@ static bool check_sreg(its_verifier *v, const its_insn *insn, const its_operand 
     if (sreg.parts > 1)
         return its_verify_error(v, &insn->node, operand->pos, "'%s' is a vector, say which component: '%s.x'",
                                 operand->name->text, operand->name->text);
-    return misfit(v, insn, operand, type_and_bits(v, type));
+    return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
 }
 
 /* Functions stand for anything to ptxas; variables for integers and bits, if an offset is added (elsewhere mov it is).
  */
 static bool check_symbol(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type) {
-    type_kind kind = kind_of(type);
+    its_type_kind kind = its_type_kind_of(type);
     if (operand->symbol->kind == ITS_SYM_FUNC) return true;
-    if (operand->symbol->kind == ITS_SYM_VAR && operand->offset && kind != KIND_FLOAT && kind != KIND_PRED) return true;
-    return misfit(v, insn, operand, type_and_bits(v, type));
+    if (operand->symbol->kind == ITS_SYM_VAR && operand->offset && kind != ITS_KIND_FLOAT && kind != ITS_KIND_PRED)
+        return true;
+    return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
 }
 
 bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
                       unsigned flags) {
-    if (flags & ITS_WRITTEN && operand->kind != ITS_OPND_REG) return misfit(v, insn, operand, "a register to write to");
+    if (flags & ITS_WRITTEN && operand->kind != ITS_OPND_REG)
+        return its_verify_misfit(v, insn, operand, "a register to write to");
     switch (operand->kind) {
     case ITS_OPND_REG:
         return check_register(v, insn, operand, type, flags);
     case ITS_OPND_INT:
     case ITS_OPND_F32:
     case ITS_OPND_F64:
-        return number_fits(operand, type, flags) || misfit(v, insn, operand, type_and_bits(v, type));
+        return number_fits(operand, type, flags) || its_verify_misfit(v, insn, operand, type_and_bits(v, type));
     case ITS_OPND_SREG:
         return check_sreg(v, insn, operand, type, flags);
     case ITS_OPND_SYM:
         return check_symbol(v, insn, operand, type);
     default:
-        return misfit(v, insn, operand, type_and_bits(v, type));
+        return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
     }
 }
 
@@ -251,7 +201,7 @@ static bool vector_size(its_verifier *v, const its_insn *insn, const its_operand
     const char *wanted = count == 1 && operand->kind == ITS_OPND_VEC && operand->count != 1
                              ? "one value"
                              : its_arena_printf(v->scratch, "a vector of %u", count);
-    return misfit(v, insn, operand, wanted);
+    return its_verify_misfit(v, insn, operand, wanted);
 }
 
 bool its_is_all_registers(const its_operand *vector) {
@@ -259,23 +209,6 @@ bool its_is_all_registers(const its_operand *vector) {
     for (unsigned i = 0; i < vector->count; i++)
         if (vector->list[i].kind != ITS_OPND_REG && vector->list[i].kind != ITS_OPND_SINK) return false;
     return true;
-}
-
-static its_type untyped(its_type type) {
-    switch (its_type_size(type)) {
-    case 1:
-        return ITS_TYPE_B8;
-    case 2:
-        return ITS_TYPE_B16;
-    case 4:
-        return ITS_TYPE_B32;
-    case 8:
-        return ITS_TYPE_B64;
-    case 16:
-        return ITS_TYPE_B128;
-    default:
-        return ITS_TYPE_NONE;
-    }
 }
 
 /*
@@ -290,12 +223,12 @@ static bool merge_elements(its_verifier *v, const its_insn *insn, const its_oper
         const its_operand *element = &vector->list[i];
         if (element->kind != ITS_OPND_REG) continue;
         its_type type = its_operand_type(element), before = last ? its_operand_type(last) : type;
-        bool packed = (type == ITS_TYPE_F16X2) != (before == ITS_TYPE_F16X2) && kind_of(type) != KIND_BITS &&
-                      kind_of(before) != KIND_BITS;
+        bool packed = (type == ITS_TYPE_F16X2) != (before == ITS_TYPE_F16X2) &&
+                      its_type_kind_of(type) != ITS_KIND_BITS && its_type_kind_of(before) != ITS_KIND_BITS;
         if (packed || its_type_size(type) != its_type_size(before) || !its_type_fits(before, type, false))
             return its_verify_error(v, &insn->node, element->pos, "%s and %s: they can't be neighbours in a vector",
                                     its_operand_text(v->scratch, last), its_operand_text(v->scratch, element));
-        if (!*merged || kind_of(type) == KIND_BITS) *merged = element;
+        if (!*merged || its_type_kind_of(type) == ITS_KIND_BITS) *merged = element;
         last = element;
     }
     return true;
@@ -310,7 +243,7 @@ static bool check_elements(its_verifier *v, const its_insn *insn, const its_oper
     }
     for (unsigned i = 0; i < operand->count; i++)
         if (operand->list[i].kind == ITS_OPND_SINK && !(flags & (ITS_WRITTEN | ITS_SINK_TOO)))
-            return misfit(v, insn, &operand->list[i], type_and_bits(v, type));
+            return its_verify_misfit(v, insn, &operand->list[i], type_and_bits(v, type));
     const its_operand *merged;
     if (!merge_elements(v, insn, operand, &merged)) return false;
     if (!merged) return its_verify_error(v, &insn->node, operand->pos, "every element is '_', one must be a register");
@@ -322,7 +255,7 @@ bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand 
     if (is_vector(operand)) {
         if (operand->symbol->vec != count) return vector_size(v, insn, operand, count);
         if (its_type_fits(type, (its_type)operand->symbol->type, flags & ITS_WIDER)) return true;
-        return misfit(v, insn, operand, type_and_bits(v, type));
+        return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
     }
     if (operand->kind != ITS_OPND_VEC) {
         if (count == 1) return its_verify_value(v, insn, operand, type, flags);
@@ -332,103 +265,15 @@ bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand 
     return check_elements(v, insn, operand, type, flags);
 }
 
-/* -- addresses ----------------------------------------------------------------------------------------------------- */
-
-/* The state space that the instruction names for the operand's address, ITS_SPACE_NONE if any will do. */
-static its_space named_space(const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
-    if (m->op == ITS_OP_MBARRIER) return ITS_SPACE_SHARED;
-    unsigned before = 0;
-    for (const its_operand *other = insn->ops; other < operand; other++) before += other->kind == ITS_OPND_ADDR;
-    if (before == 0) return (its_space)m->space;
-    return before == 1 ? (its_space)m->space2 : ITS_SPACE_NONE;
-}
-
-static bool check_space(its_verifier *v, const its_insn *insn, its_space space, const its_operand *base) {
-    const its_symbol *symbol = base->symbol;
-    if (space == ITS_SPACE_NONE || symbol->kind != ITS_SYM_VAR || symbol->space == space) return true;
-    return its_verify_error(v, &insn->node, base->pos, "'%s' is in %s, '%s' accesses %s", symbol->name->text,
-                            its_space_text((its_space)symbol->space), insn->name->text, its_space_text(space));
-}
-
-/*
- * Shared, local, parameter and tensor memory may be addressed with 32 bits; global memory takes what .address_size
- * says, and so do the instructions that accept any memory.
- */
-static bool short_address(const its_verifier *v, const its_mnemonic *m, its_space space) {
-    bool any_memory = m->op == ITS_OP_LD || m->op == ITS_OP_ST || m->op == ITS_OP_LDU || m->op == ITS_OP_ATOM ||
-                      m->op == ITS_OP_RED || m->op == ITS_OP_PREFETCH;
-    return !any_memory || v->module->address_size == 32 || space == ITS_SPACE_SHARED || space == ITS_SPACE_LOCAL ||
-           space == ITS_SPACE_PARAM || space == ITS_SPACE_CONST;
-}
-
-/* The base of the address that comes first; the second may be that of an mbarrier, in shared memory. */
-static const its_operand *first_base(const its_insn *insn) {
-    for (uint16_t i = 0; i < insn->node.count; i++)
-        if (insn->ops[i].kind == ITS_OPND_ADDR) return insn->ops[i].list;
-    return NULL;
-}
-
-static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *base,
-                       its_space space) {
-    its_type type = its_operand_type(base);
-    type_kind kind = kind_of(type);
-    if (kind == KIND_NONE) return true;
-    bool integer = (kind == KIND_INT || kind == KIND_BITS) && its_type_size(type) >= 4 && its_type_size(type) <= 8;
-    if (!integer || is_vector(base)) return misfit(v, insn, base, "an integer register as address");
-    if (its_type_size(type) == 4 && base == first_base(insn) && !short_address(v, m, space))
-        return misfit(v, insn, base, "an address of 64 bits");
-    return check_decoration(v, insn, base, type, 0);
-}
-
-/* Coordinates of a tensor copy: as many as it has dimensions, five for four rows. */
-static unsigned dimensions(const its_mnemonic *m) {
-    static const uint16_t mods[] = {ITS_MOD_1D, ITS_MOD_2D, ITS_MOD_3D, ITS_MOD_4D, ITS_MOD_5D};
-    if (m->op != ITS_OP_CP) return 0;
-    if (its_mnemonic_has(m, ITS_MOD_TILE_GATHER4) || its_mnemonic_has(m, ITS_MOD_TILE_SCATTER4)) return 5;
-    for (unsigned i = 0; i < sizeof mods / sizeof *mods; i++)
-        if (its_mnemonic_has(m, (its_mod)mods[i])) return i + 1;
-    return 0;
-}
-
-static bool check_coordinates(its_verifier *v, const its_insn *insn, const its_mnemonic *m,
-                              const its_operand *address) {
-    unsigned count = dimensions(m);
-    if (!count) return true;
-    if (address->count < 2)
-        return its_verify_error(v, &insn->node, address->pos, "this address lacks its %u coordinates", count);
-    const its_operand *vector = &address->list[1];
-    unsigned have = its_operand_width(vector);
-    if (have == count) return true;
-    return its_verify_error(v, &insn->node, vector->pos, "%u coordinate%s given, '%s' takes %u", have,
-                            have == 1 ? "" : "s", insn->name->text, count);
-}
-
-static bool check_address(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
-                          bool coordinates) {
-    if (operand->kind != ITS_OPND_ADDR) return misfit(v, insn, operand, "an address '[...]'");
-    if (operand->count > 1 && !coordinates)
-        return its_verify_error(v, &insn->node, operand->list[1].pos, "'%s' takes no coordinates in this address",
-                                insn->name->text);
-    if (coordinates && !check_coordinates(v, insn, m, operand)) return false;
-    const its_operand *base = &operand->list[0];
-    its_space space = named_space(insn, m, operand);
-    if (base->kind == ITS_OPND_REG) return check_base(v, insn, m, base, space);
-    if (base->kind == ITS_OPND_SYM) return check_space(v, insn, space, base);
-    return true;
-}
-
-static bool check_variable(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
-    if (operand->kind != ITS_OPND_SYM || operand->symbol->kind != ITS_SYM_VAR)
-        return misfit(v, insn, operand, "a variable");
-    return check_space(v, insn, (its_space)m->space, operand);
-}
+/* -- literals ------------------------------------------------------------------------------------------------------ */
 
 static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
     uint64_t value = 0;
     for (const char *at = shape; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
     if (operand->kind == ITS_OPND_INT && operand->bits == value) return true;
     if (v->quiet) return false;
-    return misfit(v, insn, operand, its_arena_printf(v->scratch, "the number %llu", (unsigned long long)value));
+    return its_verify_misfit(v, insn, operand,
+                             its_arena_printf(v->scratch, "the number %llu", (unsigned long long)value));
 }
 
 /* -- one operand of a form ----------------------------------------------------------------------------------------- */
@@ -494,15 +339,6 @@ static bool is_carried(its_mod mod) {
            strcmp(its_mod_text(mod), its_type_text(its_mod_type(mod))) != 0;
 }
 
-/* A type by its name without the dot. */
-static its_type named_type(const char *text, size_t size) {
-    for (int type = ITS_TYPE_PRED; type < ITS_TYPE_COUNT; type++) {
-        const char *name = its_type_text((its_type)type) + 1;
-        if (strlen(name) == size && memcmp(name, text, size) == 0) return (its_type)type;
-    }
-    return ITS_TYPE_NONE;
-}
-
 /* The type that a pattern's letter or name stands for; sets flags that go with it. */
 static its_type wanted_type(const its_mnemonic *m, const char *text, size_t size, unsigned *flags) {
     static const char letters[] = "TSUV";
@@ -516,9 +352,9 @@ static its_type wanted_type(const its_mnemonic *m, const char *text, size_t size
         *flags |= ITS_COUNT;
         return text[1] == '3' ? ITS_TYPE_U32 : ITS_TYPE_U64;
     }
-    if (size > 1) return named_type(text, size);
-    if (*text == 'B') return untyped(its_mnemonic_type(m, 0));
-    return *text == 'W' ? doubled(its_mnemonic_type(m, 0)) : ITS_TYPE_PRED;
+    if (size > 1) return its_type_of_name(text, size);
+    if (*text == 'B') return its_type_of_bytes(its_type_size(its_mnemonic_type(m, 0)));
+    return *text == 'W' ? its_type_doubled(its_mnemonic_type(m, 0)) : ITS_TYPE_PRED;
 }
 
 /* `{T,v}`, `{b32,4}`, `{T,A}` */
@@ -549,20 +385,20 @@ static bool check_label(its_verifier *v, const its_insn *insn, const its_operand
     if (operand->kind == ITS_OPND_SYM &&
         (operand->symbol->kind == ITS_SYM_LABEL || operand->symbol->kind == ITS_SYM_TARGETS))
         return true;
-    return misfit(v, insn, operand, "a label");
+    return its_verify_misfit(v, insn, operand, "a label");
 }
 
 static bool check_shape(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
                         const char *shape, const char *end, unsigned flags) {
     switch (*shape) {
     case '[':
-        return check_address(v, insn, m, operand, shape[1] == ',');
+        return its_verify_address(v, insn, m, operand, shape[1] == ',');
     case '{':
         return check_braces(v, insn, m, operand, shape, flags);
     case 'L':
         return check_label(v, insn, operand);
     case '&':
-        return check_variable(v, insn, m, operand);
+        return its_verify_variable(v, insn, m, operand);
     case '*':
         return true;
     case 'h':
@@ -600,12 +436,12 @@ static bool check_one(its_verifier *v, const its_insn *insn, const its_mnemonic 
     unsigned flags = (w->written ? ITS_WRITTEN : 0u) | (w->wider ? ITS_WIDER : 0u);
     if (w->sink && operand->kind == ITS_OPND_SINK) return true;
     if (operand->kind != ITS_OPND_PAIR) {
-        if (w->pair && !w->pair_optional) return misfit(v, insn, operand, "a pair 'd|p'");
+        if (w->pair && !w->pair_optional) return its_verify_misfit(v, insn, operand, "a pair 'd|p'");
         return check_shapes(v, insn, m, operand, w->shapes, w->end, flags);
     }
     const its_operand *first = &operand->list[0], *second = &operand->list[1];
     if (!w->pair && second->kind == ITS_OPND_SINK) return check_shapes(v, insn, m, first, w->shapes, w->end, flags);
-    if (!w->pair) return misfit(v, insn, operand, "a single operand");
+    if (!w->pair) return its_verify_misfit(v, insn, operand, "a single operand");
     bool ok = (w->sink && first->kind == ITS_OPND_SINK) || check_shapes(v, insn, m, first, w->shapes, w->end, flags);
     if (!ok || (w->pair_sink && second->kind == ITS_OPND_SINK)) return ok;
     return its_verify_value(v, insn, second, ITS_TYPE_PRED, flags);

@@ -12,6 +12,7 @@
 
 #include "ptx/mnemonic.h"
 #include "ptx/module.h"
+#include "ptx/types.h"
 #include "sim/modes.h"
 #include "sim/program.h"
 
@@ -135,7 +136,6 @@ its_sim_handler its_sim_by_int(its_sim_decoder *d, its_type type, its_sim_handle
 /* Of the four half formats: F16, F16X2, BF16, BF16X2 follow each other in the table. */
 its_sim_handler its_sim_by_half(its_sim_decoder *d, its_type type, its_sim_handler f16);
 bool its_sim_is_half(its_type type);
-bool its_sim_is_float(its_type type);
 bool its_sim_is_signed(its_type type);
 
 /* -- groups: the sim column of ptx_ops.def ---------------------------------------------------------------------------

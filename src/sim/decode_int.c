@@ -62,21 +62,6 @@ static void add(its_sim_decoder *d, bool subtract) {
     }
 }
 
-static its_type twice(its_type type) {
-    switch (type) {
-    case ITS_TYPE_U16:
-        return ITS_TYPE_U32;
-    case ITS_TYPE_S16:
-        return ITS_TYPE_S32;
-    case ITS_TYPE_U32:
-        return ITS_TYPE_U64;
-    case ITS_TYPE_S32:
-        return ITS_TYPE_S64;
-    default:
-        return ITS_TYPE_NONE;
-    }
-}
-
 static its_sim_handler product(its_sim_decoder *d, its_type type) {
     if (its_sim_has(d, ITS_MOD_HI)) return BY_INT(d, type, MUL_HI);
     if (!its_sim_has(d, ITS_MOD_LO)) its_sim_refuse_form(d);
@@ -84,7 +69,7 @@ static its_sim_handler product(its_sim_decoder *d, its_type type) {
 }
 
 static void multiply_wide(its_sim_decoder *d, bool and_add) {
-    its_type type = its_sim_type(d, 0), wide = twice(type);
+    its_type type = its_sim_type(d, 0), wide = its_type_doubled(type);
     if (wide == ITS_TYPE_NONE) {
         its_sim_refuse_form(d);
         return;

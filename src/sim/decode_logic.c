@@ -201,7 +201,7 @@ void its_sim_decode_alu(its_sim_decoder *d) {
         its_sim_decode_logic(d);
         break;
     default:
-        if (its_sim_is_float(type))
+        if (its_type_kind_of(type) == ITS_KIND_FLOAT)
             its_sim_decode_float(d);
         else
             its_sim_decode_int(d);

@@ -235,10 +235,10 @@ static bool atomic_operation(its_mod mod, its_sim_atomic *operation) {
 
 static bool type_fits(its_sim_atomic operation, its_type type) {
     uint32_t size = its_type_size(type);
-    bool integer = !its_sim_is_float(type) && (size == 4 || size == 8);
+    bool integer = its_type_kind_of(type) != ITS_KIND_FLOAT && (size == 4 || size == 8);
     switch (operation) {
     case ITS_ATOM_ADD:
-        return integer || its_sim_is_float(type);
+        return integer || its_type_kind_of(type) == ITS_KIND_FLOAT;
     case ITS_ATOM_MIN:
     case ITS_ATOM_MAX:
         return integer || its_sim_is_half(type);
@@ -310,7 +310,7 @@ void its_sim_decode_atom(its_sim_decoder *d) {
     op.mode = (uint16_t)operation;
     op.type = (uint8_t)type;
     op.size = op.reg_size = (uint8_t)its_type_size(type);
-    if (op.vec > 1 && (!its_sim_is_float(type) || op.vec * op.size > 16)) its_sim_refuse_form(d);
+    if (op.vec > 1 && (its_type_kind_of(type) != ITS_KIND_FLOAT || op.vec * op.size > 16)) its_sim_refuse_form(d);
     append(d, &op, ITS_SIM_ACT_ATOM);
 }
 

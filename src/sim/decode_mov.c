@@ -7,20 +7,8 @@
 
 /* The type of an element if `count` of them make a value of `size` bytes. */
 static its_type element_type(its_sim_decoder *d, uint32_t size, uint32_t count) {
-    if (count && size % count == 0) {
-        switch (size / count) {
-        case 1:
-            return ITS_TYPE_B8;
-        case 2:
-            return ITS_TYPE_B16;
-        case 4:
-            return ITS_TYPE_B32;
-        case 8:
-            return ITS_TYPE_B64;
-        default:
-            break;
-        }
-    }
+    its_type type = count && size % count == 0 ? its_type_of_bytes(size / count) : ITS_TYPE_NONE;
+    if (type != ITS_TYPE_NONE && type != ITS_TYPE_B128) return type;
     its_sim_refuse_form(d);
     return ITS_TYPE_B32;
 }

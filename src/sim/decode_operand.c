@@ -233,10 +233,6 @@ bool its_sim_is_half(its_type type) {
     return type == ITS_TYPE_F16 || type == ITS_TYPE_F16X2 || type == ITS_TYPE_BF16 || type == ITS_TYPE_BF16X2;
 }
 
-bool its_sim_is_float(its_type type) {
-    return its_sim_is_half(type) || type == ITS_TYPE_F32 || type == ITS_TYPE_F64;
-}
-
 bool its_sim_is_signed(its_type type) {
     return type == ITS_TYPE_S8 || type == ITS_TYPE_S16 || type == ITS_TYPE_S32 || type == ITS_TYPE_S64;
 }
@@ -263,7 +259,7 @@ its_sim_handler its_sim_by_width(its_sim_decoder *d, its_type type, its_sim_hand
 
 its_sim_handler its_sim_by_int(its_sim_decoder *d, its_type type, its_sim_handler u16, its_sim_handler s16,
                                its_sim_handler u32, its_sim_handler s32, its_sim_handler u64, its_sim_handler s64) {
-    if (its_sim_is_float(type)) its_sim_refuse_form(d);
+    if (its_type_kind_of(type) == ITS_KIND_FLOAT) its_sim_refuse_form(d);
     if (its_sim_is_signed(type)) return its_sim_by_width(d, type, s16, s32, s64);
     return its_sim_by_width(d, type, u16, u32, u64);
 }

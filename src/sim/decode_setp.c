@@ -128,7 +128,7 @@ static test take_test(its_sim_decoder *d, unsigned type_index, unsigned operand)
     bool is_unsigned = false;
     t.a = its_sim_source(d, its_sim_operand(d, operand), t.type);
     t.b = its_sim_source(d, its_sim_operand(d, operand + 1), t.type);
-    if (its_sim_is_float(t.type)) {
+    if (its_type_kind_of(t.type) == ITS_KIND_FLOAT) {
         if (!float_comparison(mod, &t.c)) its_sim_refuse_form(d);
         t.handler = float_handler(d, t.type, t.c.base);
         if (its_sim_has(d, ITS_MOD_FTZ)) {

@@ -203,7 +203,7 @@ static void reduce(its_sim_decoder *d) {
     }
     if (!its_sim_has(d, ITS_MOD_SYNC)) its_sim_refuse_form(d);
     unsigned real = mode == ITS_REDUX_MAX ? ITS_MAX_OF : 0;
-    if (its_sim_is_float(type)) {
+    if (its_type_kind_of(type) == ITS_KIND_FLOAT) {
         if (type != ITS_TYPE_F32 || (mode != ITS_REDUX_MIN && mode != ITS_REDUX_MAX)) its_sim_refuse_form(d);
         if (its_sim_has(d, ITS_MOD_PROPAGATE_NAN)) real |= ITS_MIN_MAX_NAN;
         if (its_sim_has(d, ITS_MOD_ABS)) real |= ITS_REDUX_ABS;
