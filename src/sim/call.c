@@ -194,7 +194,7 @@ static void pass(its_sim_warp *warp, uint32_t mask, frame from, const its_sim_sl
                  const its_sim_slot *target) {
     char value[256];
     for (uint32_t left = mask; left; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left), size = slot_bytes(target);
+        uint32_t lane = (uint32_t)__builtin_ctz(left), size = slot_bytes(target->open ? source : target);
         if (size <= sizeof(value)) {
             slot_read(warp, from, source, lane, value, size);
             slot_write(warp, to, target, lane, value, size);
@@ -225,10 +225,15 @@ static bool reserve_returns(its_sim_warp *warp, uint32_t depth) {
     return true;
 }
 
+static bool slot_takes(const its_sim_slot *formal, const its_sim_slot *value) {
+    uint32_t most = slot_bytes(formal), bytes = slot_bytes(value);
+    return formal->open ? !value->in_reg && bytes <= most : bytes == most;
+}
+
 static bool signatures_fit(const its_sim_call *call, const its_sim_func *callee) {
     if (call->n_args != callee->n_params || call->n_results > callee->n_results) return false;
     for (uint32_t i = 0; i < call->n_args; i++)
-        if (slot_bytes(&call->args[i]) != slot_bytes(&callee->params[i])) return false;
+        if (!slot_takes(&callee->params[i], &call->args[i])) return false;
     for (uint32_t i = 0; i < call->n_results; i++)
         if (slot_bytes(&call->results[i]) != slot_bytes(&callee->results[i])) return false;
     return true;

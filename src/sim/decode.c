@@ -285,9 +285,10 @@ uint32_t its_sim_symbol_align(const its_symbol *symbol) {
     return align == 0 || (align & (align - 1)) ? 16 : align;
 }
 
-static void place_on_stack(its_sim_decoder *d, its_symbol *symbol) {
-    uint32_t offset = its_sim_stack(d, symbol->size, its_sim_symbol_align(symbol));
+static uint32_t place_on_stack(its_sim_decoder *d, its_symbol *symbol, uint64_t size) {
+    uint32_t offset = its_sim_stack(d, size, its_sim_symbol_align(symbol));
     symbol->pass = (void *)((uintptr_t)offset + 1);
+    return offset;
 }
 
 static void decode_node(its_sim_decoder *d, const its_node *node) {
@@ -303,7 +304,8 @@ static void decode_node(its_sim_decoder *d, const its_node *node) {
         break;
     case ITS_NODE_VAR: {
         its_symbol *symbol = ((const its_var *)node)->symbol;
-        if (symbol->space == ITS_SPACE_LOCAL || symbol->space == ITS_SPACE_PARAM) place_on_stack(d, symbol);
+        if (symbol->space == ITS_SPACE_LOCAL || symbol->space == ITS_SPACE_PARAM)
+            place_on_stack(d, symbol, symbol->size);
         break;
     }
     default:
@@ -317,11 +319,13 @@ static const its_sim_slot *place_formals(its_sim_decoder *d, const its_params *p
     for (uint32_t i = 0; i < params->n; i++) {
         its_symbol *symbol = params->items[i];
         if (symbol->space == ITS_SPACE_REG) {
-            slots[i] = (its_sim_slot){its_sim_register(d, symbol), its_sim_reg_size((its_type)symbol->type), true};
+            slots[i] =
+                (its_sim_slot){its_sim_register(d, symbol), its_sim_reg_size((its_type)symbol->type), true, false};
             continue;
         }
-        place_on_stack(d, symbol);
-        slots[i] = (its_sim_slot){(uint32_t)(uintptr_t)symbol->pass - 1, (uint32_t)symbol->size, false};
+        bool open = symbol->flags & ITS_SYM_UNSIZED;
+        uint64_t size = open ? d->open_bytes : symbol->size;
+        slots[i] = (its_sim_slot){place_on_stack(d, symbol, size), (uint32_t)size, false, open};
     }
     return slots;
 }
@@ -427,8 +431,21 @@ static void take_ops(its_sim_decoder *d) {
         if (program->ops[i].kind == ITS_SIM_OP_BRANCH) program->ops[i].target = program->ops + program->ops[i].imm;
 }
 
+/* Nothing says which calls reach a varargs function that is called by its address: they all count for each. */
+static void measure_open(its_sim_decoder *d) {
+    for (const its_func *f = its_module_next_func(d->module, NULL); f; f = its_module_next_func(d->module, f)) {
+        for (const its_node *at = f->first; at; at = at->next) {
+            const its_insn *insn = (const its_insn *)at;
+            if (at->kind != ITS_NODE_INSN || its_mnemonic_of(d->ctx, insn->name)->op != ITS_OP_CALL) continue;
+            uint64_t bytes = its_sim_open_bytes(insn);
+            if (bytes > d->open_bytes) d->open_bytes = bytes;
+        }
+    }
+}
+
 static its_status decode_body(void *user) {
     its_sim_decoder *d = user;
+    measure_open(d);
     for (const its_func *f = its_module_next_func(d->module, NULL); f; f = its_module_next_func(d->module, f)) {
         uintptr_t index = (uintptr_t)f->symbol->pass;
         if (f->has_body && index) decode_func(d, f, (uint32_t)index - 1);

@@ -52,6 +52,7 @@ typedef struct its_sim_decoder {
     uint32_t frame;               /* bytes so far */
     uint32_t pred_next, pred_end; /* room for predicates */
     uint32_t stack;               /* bytes of .local and .param variables */
+    uint64_t open_bytes;          /* room for a parameter `va[]`: the most that any call of the module passes to one */
     ITS_VEC(uint32_t) callees;
     ITS_VEC(uint32_t) shared;
     bool *accumulators; /* by register id: written by a wgmma of the function; NULL if it has none */
@@ -153,6 +154,9 @@ its_sim_decode_group its_sim_decode_copy, its_sim_decode_mbarrier, its_sim_decod
 its_sim_decode_group its_sim_decode_tensormap, its_sim_decode_wgmma, its_sim_decode_video;
 /* Refused by name. */
 its_sim_decode_group its_sim_decode_none;
+
+/* Bytes of what a call passes to a parameter `va[]`; 0 if it has none. */
+uint64_t its_sim_open_bytes(const its_insn *insn);
 
 /* Notes which registers the products of matrices of d->node write. */
 void its_sim_find_accumulators(its_sim_decoder *d);

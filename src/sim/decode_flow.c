@@ -73,7 +73,7 @@ static bool take_slot(its_sim_decoder *d, const its_operand *operand, its_sim_sl
         if (symbol->kind != ITS_SYM_VAR || (symbol->space != ITS_SPACE_PARAM && symbol->space != ITS_SPACE_LOCAL))
             break;
         if (its_sim_is_kernel_param(d, symbol) || !symbol->pass) break;
-        *slot = (its_sim_slot){(uint32_t)(uintptr_t)symbol->pass - 1, (uint32_t)symbol->size, false};
+        *slot = (its_sim_slot){(uint32_t)(uintptr_t)symbol->pass - 1, (uint32_t)symbol->size, false, false};
         return true;
     case ITS_OPND_REG:
         *slot = (its_sim_slot){.in_reg = true};
@@ -83,10 +83,10 @@ static bool take_slot(its_sim_decoder *d, const its_operand *operand, its_sim_sl
     case ITS_OPND_INT:
     case ITS_OPND_F32:
     case ITS_OPND_F64:
-        *slot = (its_sim_slot){its_sim_const_bits(d, operand->bits, literal_size), literal_size, true};
+        *slot = (its_sim_slot){its_sim_const_bits(d, operand->bits, literal_size), literal_size, true, false};
         return literal_size == 2 || literal_size == 4 || literal_size == 8;
     case ITS_OPND_SINK:
-        *slot = (its_sim_slot){its_sim_temp(d, 8), literal_size <= 8 ? literal_size : 8, true};
+        *slot = (its_sim_slot){its_sim_temp(d, 8), literal_size <= 8 ? literal_size : 8, true, false};
         return true;
     default:
         break;
@@ -134,6 +134,11 @@ static uint32_t formal_bytes(const its_symbol *symbol) {
     return symbol->space == ITS_SPACE_REG ? its_type_size((its_type)symbol->type) : (uint32_t)symbol->size;
 }
 
+/* The parameter `va[]` of a varargs function, which can only be the last one. */
+static bool has_open(const its_params *formals) {
+    return formals->n && formals->items[formals->n - 1]->flags & ITS_SYM_UNSIZED;
+}
+
 /* Checks the call against the formal parameters of what it calls. */
 static void check_slots(its_sim_decoder *d, const its_sim_slot *slots, uint32_t count, const its_params *formals,
                         const char *what, bool may_lack) {
@@ -143,7 +148,8 @@ static void check_slots(its_sim_decoder *d, const its_sim_slot *slots, uint32_t 
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t have = slots[i].size ? slots[i].size : 1, want = formal_bytes(formals->items[i]);
-        if (have != want)
+        bool open = i + 1 == count && has_open(formals) && !slots[i].in_reg;
+        if (have != want && !open)
             its_sim_refuse(d, NULL, "%s %u of the call has %u bytes, the function's has %u", what, (unsigned)i + 1,
                            (unsigned)have, (unsigned)want);
     }
@@ -189,9 +195,8 @@ static void call_direct(its_sim_decoder *d, const call_parts *parts) {
     emit_call(d, &call);
 }
 
-/* The formal parameters that a prototype, or the first function of a target list, says. */
-static bool prototype_of(its_sim_decoder *d, const its_operand *operand, const its_params **params,
-                         const its_params **results) {
+/* The formal parameters that a prototype, or the first function of a target list, says; false if it is neither. */
+static bool find_prototype(const its_operand *operand, const its_params **params, const its_params **results) {
     if (operand && operand->kind == ITS_OPND_SYM && operand->symbol->node) {
         its_symbol *symbol = operand->symbol;
         if (symbol->kind == ITS_SYM_PROTO) {
@@ -210,13 +215,15 @@ static bool prototype_of(its_sim_decoder *d, const its_operand *operand, const i
             }
         }
     }
-    its_sim_refuse(d, NULL, "an indirect call needs a .callprototype or .calltargets");
     return false;
 }
 
 static void call_indirect(its_sim_decoder *d, const call_parts *parts) {
     const its_params *params, *results;
-    if (!prototype_of(d, parts->prototype, &params, &results)) return;
+    if (!find_prototype(parts->prototype, &params, &results)) {
+        its_sim_refuse(d, NULL, "an indirect call needs a .callprototype or .calltargets");
+        return;
+    }
     its_sim_call call = {.kind = ITS_SIM_CALL_INDIRECT};
     call.address = its_sim_source(d, parts->callee, ITS_TYPE_B64);
     call.args = take_slots(d, parts->args, params, &call.n_args);
@@ -236,4 +243,24 @@ void its_sim_decode_call(its_sim_decoder *d) {
         call_indirect(d, &parts);
     else
         its_sim_refuse_form(d);
+}
+
+/* -- varargs ------------------------------------------------------------------------------------------------------- */
+
+static const its_params *formals_of(const call_parts *parts) {
+    const its_params *params, *results;
+    const its_operand *callee = parts->callee;
+    if (callee && callee->kind == ITS_OPND_SYM && callee->symbol->kind == ITS_SYM_FUNC) {
+        const its_func *func = its_symbol_final(callee->symbol)->func;
+        return func ? &func->params : NULL;
+    }
+    return find_prototype(parts->prototype, &params, &results) ? params : NULL;
+}
+
+uint64_t its_sim_open_bytes(const its_insn *insn) {
+    call_parts parts = split_call(insn);
+    const its_params *formals = parts.args ? formals_of(&parts) : NULL;
+    if (!formals || !has_open(formals) || parts.args->count != formals->n) return 0;
+    const its_operand *last = &parts.args->list[formals->n - 1];
+    return last->kind == ITS_OPND_SYM && last->symbol->kind == ITS_SYM_VAR ? last->symbol->size : 0;
 }

@@ -135,6 +135,7 @@ typedef struct its_sim_slot {
     uint32_t offset; /* in the register frame, or in the call's stack frame */
     uint32_t size;   /* bytes */
     bool in_reg;
+    bool open; /* the formal parameter `va[]`, which takes any argument that has no more bytes */
 } its_sim_slot;
 
 typedef enum its_sim_builtin {

@@ -93,6 +93,38 @@ static void test_indirect_calls(void **state) {
     kit_close(&k);
 }
 
+/* The sum of n numbers behind the last parameter, as compilers write a function with an ellipsis. */
+#define SUM_OF                                                                                                \
+    ".func (.param .b32 r) sum(.param .b32 n, .param .align 8 .b8 %va[])\n{\n.reg .b32 %r<4>; .reg .b64 %a; " \
+    ".reg .pred %p;\nld.param.u32 %r0, [n]; mov.u64 %a, %va; mov.u32 %r1, 0;\n"                               \
+    "L: ld.local.u32 %r2, [%a]; add.u32 %r1, %r1, %r2; add.u64 %a, %a, 4; sub.u32 %r0, %r0, 1; "              \
+    "setp.ne.u32 %p, %r0, 0; @%p bra L;\nst.param.b32 [r], %r1; ret;\n}\n"
+
+/* Calls of one function that pass 4, 16 and, through its address, 8 bytes to it. */
+static void test_varargs(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(
+        &k, SUM_OF,
+        "P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 8 .b8 _[]);\n"
+        "{ .param .b32 n; .param .align 8 .b8 va[4]; .param .b32 r; st.param.b32 [n], 1; st.param.b32 [va], %r0;\n"
+        "call (r), sum, (n, va); ld.param.b32 %r1, [r]; }\n"
+        "{ .param .b32 n; .param .align 8 .b8 va[16]; .param .b32 r; st.param.b32 [n], 4;\n"
+        "st.param.v2.b32 [va], {%r0, 100}; st.param.v2.b32 [va+8], {2000, 30000};\ncall (r), sum, (n, va); ld.param.b32 %r2, [r]; }\n"
+        "{ .param .b32 n; .param .align 8 .b8 va[8]; .param .b32 r; st.param.b32 [n], 2;\n"
+        "st.param.v2.b32 [va], {%r1, 700000}; mov.u64 %rd5, sum;\ncall (r), %rd5, (n, va), P; ld.param.b32 %r3, [r]; }\n"
+        "add.u32 %r2, %r2, %r3; st.global.u32 [%rd1], %r2; ret;\n",
+        40);
+    for (uint32_t i = 0; i < 40; i++) assert_int_equal(out[i], 2 * i + 732100);
+    kit_free(&k, out);
+    kit_load(&k, SUM_OF ".visible .entry f() { .reg .b32 %r; call (%r), sum, (1, %r); ret; }\n");
+    const its_sim_entry *entry;
+    assert_int_equal(its_sim_program_entry(k.ctx, k.program, "f", &entry), ITS_ERR_INPUT);
+    assert_string_equal(kit_message(&k), "argument 2 of the call has 4 bytes, the function's has 0");
+    kit_close(&k);
+}
+
 /* Old style: parameters in registers, literals as arguments. */
 static void test_register_parameters(void **state) {
     (void)state;
@@ -354,6 +386,7 @@ int main(void) {
         cmocka_unit_test(test_direct_call),
         cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_indirect_calls),
+        cmocka_unit_test(test_varargs),
         cmocka_unit_test(test_register_parameters),
         cmocka_unit_test(test_local_memory),
         cmocka_unit_test(test_parameter_addresses),

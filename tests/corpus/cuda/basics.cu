@@ -48,7 +48,7 @@ API void early_exits(float *out, const float *in, int n) {
     store_through(out + i, v);
 }
 
-API void __launch_bounds__(256, 2) bounded(int *out) { out[threadIdx.x] = small(threadIdx.x, 7, 9, blockIdx.x); }
+API void __launch_bounds__(256, 2) bounded(int *out) { out[blockIdx.x * blockDim.x + threadIdx.x] = small(threadIdx.x, 7, 9, blockIdx.x); }
 API void __maxnreg__(64) limited(double *out, double x) { out[threadIdx.x] = x / 3.0 + 1e-300; }
 
 API void integers(long long *out, unsigned long long a, unsigned b, int c, short s) {

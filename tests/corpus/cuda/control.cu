@@ -2,9 +2,9 @@
 // corpus lineinfo: nvrtc nvcc; sm_80; -std=c++17 -lineinfo
 // corpus debug: nvrtc nvcc; sm_80; -std=c++17 -G
 // corpus rdc: nvrtc nvcc; sm_80; -std=c++17 -rdc=true
-// corpus: clang+; sm_80; -O3 -std=c++17 -c
-// corpus debug: clang+; sm_80; -O0 -g -std=c++17 -c
-// corpus lineinfo: clang+; sm_80; -O2 -gline-tables-only -std=c++17 -c
+// corpus: clang+; sm_80; -O3 -std=c++17
+// corpus debug: clang+; sm_80; -O0 -g -std=c++17
+// corpus lineinfo: clang+; sm_80; -O2 -gline-tables-only -std=c++17
 // Switch tables, function pointers, virtual calls, lambdas, varargs, printf, assert, trap.
 
 #ifdef __CUDACC_RTC__
@@ -12,6 +12,11 @@ extern "C" __device__ int printf(const char *, ...);
 #else
 #include <cassert>
 #include <cstdio>
+#include <new>
+#endif
+
+#ifdef __clang__ // whose device code has no C++ run time
+extern "C" __device__ void __cxa_pure_virtual() { __trap(); }
 #endif
 
 struct Shape {
@@ -62,26 +67,37 @@ extern "C" __global__ void function_pointers(int *out, int op, int a, int b) {
 }
 
 extern "C" __global__ void switches(int *out, int n) {
-    int r = 0, i = threadIdx.x;
-    switch (out[i]) {
+    int r = 0;
+    out += threadIdx.x * 4;
+    switch (out[0]) {
     case 0: r = n * 3; break;
-    case 1: r = n - out[i + 1]; break;
+    case 1: r = n - out[1]; break;
     case 2: r = n ^ 0x55; // falls through
-    case 3: r += out[i + 2] / (n | 1); break;
+    case 3: r += out[2] / (n | 1); break;
     case 4: r = __popc(n); break;
-    case 5: out[i + 9] = 1; return;
+    case 5: out[3] = 1; return;
     case 6: r = n << 3; break;
     case 7: asm volatile("exit;"); break;
     case 12: r = -1; break;
     case 13: __trap(); break;
     default: r = 99;
     }
-    out[i] = r;
+    out[0] = r;
 }
 
 extern "C" __global__ void prints(int n, float f) {
     printf("plain\n");
     printf("%d %f %s %c %lld %%\n", n, f, n ? "yes" : "no", 'x', (long long)n << 40);
+}
+
+extern "C" __global__ void formats(int *out, int n, double d, unsigned long long u) {
+    int r = printf("[%5d|%-5d|%05d|%+d|% d|%i|%u]\n", n, n, n, n, n, -n, n);
+    r = r * 100 + printf("[%x|%X|%#x|%o|%#o|%08x|%.3d]\n", n, n, n, n, n, n, n);
+    r = r * 100 + printf("[%lld|%llu|%llx|%ld|%hd|%zu]\n", -(long long)u, u, u, (long)u, (int)(short)n, (size_t)u);
+    r = r * 100 + printf("[%f|%.2f|%10.3f|%-10.1f|%+.0f|%e|%.3E|%g|%G|%a]\n", d, d, d, d, d, d, d, d, d, d);
+    printf("[%*d|%-*d|%.*f|%s|%10s|%-10s|%.2s|%c%c]\n", 7, n, 7, n, 2, d, "text", "right", "left", "cut", n % 26 + 'a', 'Z');
+    out[0] = r;
+    out[1] = printf("");
 }
 
 template <class F> __device__ void each(int n, F f) {
@@ -92,7 +108,8 @@ extern "C" __global__ void lambdas(float *out, const float *in, int n) {
     float k = in[0];
     each(n, [=](int i) { out[i] = in[i] * k; });
     auto twice = [&](float v) { k += v; return k * 2; };
-    out[n] = twice(1.0f) + twice(2.0f);
+    float first = twice(1.0f);
+    out[n] = first + twice(2.0f);
 }
 
 template <int N> struct Unrolled {

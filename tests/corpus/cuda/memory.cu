@@ -28,7 +28,7 @@ __device__ struct __align__(32) { float v[3]; char c; } aligned = {{1, 2, 3}, 'x
 __device__ __noinline__ float *scratch() { static __shared__ float tile[64]; return tile; }
 __device__ __noinline__ int next_ticket() { static int ticket = 100; return ticket++; }
 
-extern "C" __global__ void spaces(int *out, int i) {
+extern "C" __global__ void spaces(int *out, int *counted, int i) {
     __shared__ int s[33];
     __shared__ struct { char c; double d; } mixed[4];
     extern __shared__ __align__(16) unsigned char dynamic[];
@@ -40,11 +40,17 @@ extern "C" __global__ void spaces(int *out, int i) {
     __syncthreads();
     out[threadIdx.x] = s[(i + 1) % 33] + (int)mixed[i & 3].d + (int)((float *)dynamic)[i] + text[i & 7] + halves[i % 7]
                        + flags[i % 3] + *into_table + (int)(big >> i) + (int)*where + aligned.c;
+    scratch()[threadIdx.x & 63] = (float)threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x) return;
     counter = counter + 1;
     managed_counter += first.next->value + first.name[0];
-    scratch()[threadIdx.x & 63] = (float)next_ticket();
-    volatile int *v = out;
+    volatile int *v = counted;
     v[1] += v[0];
+    v[2] = counter;
+    v[3] = managed_counter;
+    v[4] = next_ticket() * 1000 + next_ticket();
+    v[5] = (int)scratch()[63];
 }
 
 extern "C" __global__ void wide(int4 *a, const int4 *__restrict__ b, double2 *c, uchar4 *d, short2 *e, longlong2 *f) {
@@ -64,12 +70,13 @@ extern "C" __global__ void wide(int4 *a, const int4 *__restrict__ b, double2 *c,
 extern "C" __global__ void addresses(u64 *out, float *g) {
     __shared__ float s[4];
     float l[4] = {1, 2, 3, (float)threadIdx.x};
-    out[0] = __cvta_generic_to_shared(s);
-    out[1] = __cvta_generic_to_global(g);
+    for (int i = 0; i < 4; i++) s[i] = 10 + i;
+    out[0] = (u64)__cvta_shared_to_generic(__cvta_generic_to_shared(s)) - (u64)s;
+    out[1] = __cvta_generic_to_global(g) - (u64)g;
     out[2] = __isShared(s) + __isLocal(l) * 2 + __isGlobal(g) * 4 + __isConstant(weights) * 8;
-    out[3] = (u64)(threadIdx.x & 1 ? (float *)s : l)[threadIdx.x & 3];
-    out[4] = (u64)__cvta_generic_to_local(l);
-    out[5] = (u64)*(float *)__cvta_shared_to_generic(out[0]);
+    out[3] = (u64)((g[0] > 0 ? (float *)s : l)[(int)g[1]]);
+    out[4] = (u64)__cvta_local_to_generic(__cvta_generic_to_local(l)) - (u64)l;
+    out[5] = (u64)*(float *)__cvta_shared_to_generic(__cvta_generic_to_shared(s + 3));
 }
 
 #ifndef __CUDACC_RTC__ // which has no alloca
@@ -82,11 +89,21 @@ extern "C" __global__ void stack(int *out, int n) {
 }
 #endif
 
-extern "C" __global__ void heap(int **out, int n) {
-    int *p = (int *)malloc(n * sizeof(int));
-    memset(p, 0, n * sizeof(int));
-    memcpy(p, out[1], 16);
+extern "C" __global__ void heap(int *out, const int *in, int n) {
+    int *p = (int *)malloc(n * sizeof(int)), sum = 0;
+    memset(p, 1, n * sizeof(int));
+    memcpy(p, in + threadIdx.x, 16);
     p[n - 1] = n;
-    out[0] = p;
-    free(out[2]);
+    for (int i = 0; i < n; i++) sum += p[i];
+    void *volatile too_much = malloc((size_t)1 << 40);
+    out[threadIdx.x] = sum + (too_much ? 1 : 0) + ((u64)p % 16 ? 1 : 0);
+    free(p);
+    free(nullptr);
+}
+
+extern "C" __global__ void freed_twice(int *out) {
+    int *p = (int *)malloc(64);
+    free(p);
+    if (out[0]) free(p);
+    if (out[1]) out[2] = *(volatile int *)p;
 }
