@@ -98,6 +98,10 @@ uint64_t its_sim_sreg_value(const its_sim_warp *warp, its_sim_sreg sreg, uint32_
         return grid->shared_size + ITS_SIM_SHARED_BEGIN;
     case ITS_SIM_SREG_DYNAMIC_SMEM_SIZE:
         return grid->dynamic_shared;
+    case ITS_SIM_SREG_WORKSPACE_HIGH:
+        return (uint64_t)(uintptr_t)grid->workspace >> 32;
+    case ITS_SIM_SREG_WORKSPACE_LOW:
+        return (uint64_t)(uintptr_t)grid->workspace;
     case ITS_SIM_SREG_RESERVED_SMEM_CAP:
     case ITS_SIM_SREG_RESERVED_SMEM_END:
         return ITS_SIM_SHARED_BEGIN;

@@ -1,6 +1,7 @@
 /* Operands: registers, immediates, special registers and addresses become offsets in the frame. */
 #include <string.h>
 
+#include "base/intern.h"
 #include "sim/decode.h"
 
 uint32_t its_sim_reg_size(its_type type) {
@@ -98,10 +99,41 @@ static const struct sreg {
 #undef CLOCK
 };
 
+static void use_shared(its_sim_decoder *d, uint32_t variable) {
+    for (size_t i = d->shared.count; i-- > 0;)
+        if (d->shared.items[i] == variable) return;
+    ITS_PUSH(&d->scratch, &d->shared, variable);
+}
+
+/*
+ * Shared memory of CUDA's own, in which threads of cooperative groups that span warps meet. It is a variable that no
+ * module names.
+ */
+#define RESERVED_BYTES 288u
+
+static uint32_t reserved_shared(its_sim_decoder *d, uint32_t size) {
+    its_sim_program *program = d->program;
+    if (!program->reserved) {
+        uint32_t begin = (program->shared_size + 15u) & ~15u;
+        its_sim_variable variable = {.name = its_intern_raise(d->ctx, "reserved shared memory", 22),
+                                     .space = ITS_SPACE_SHARED,
+                                     .size = RESERVED_BYTES,
+                                     .align = 16,
+                                     .address = ITS_SIM_SHARED_BEGIN + begin};
+        ITS_PUSH(d->arena, &program->variables, variable);
+        program->reserved = (uint32_t)program->variables.count;
+        program->shared_size = begin + RESERVED_BYTES;
+    }
+    use_shared(d, program->reserved - 1);
+    return its_sim_const_bits(d, program->variables.items[program->reserved - 1].address, size);
+}
+
 /* A special register as a value of `size` bytes; those that tick are read into a temporary each time. */
 static uint32_t special(its_sim_decoder *d, const its_operand *operand, uint32_t size) {
     for (unsigned i = 0; i < ITS_SIM_SREGS; i++) {
         if (strcmp(sregs[i].name, operand->name->text) != 0) continue;
+        if (i == ITS_SIM_SREG_RESERVED_SMEM_1) return reserved_shared(d, size);
+        if (i == ITS_SIM_SREG_WORKSPACE_HIGH || i == ITS_SIM_SREG_WORKSPACE_LOW) d->program->uses_workspace = true;
         if (!sregs[i].clock) return its_sim_const_of(d, ITS_SIM_CONST_SREG, i, size);
         uint32_t temp = its_sim_temp(d, size);
         its_sim_op *op = its_sim_emit_act(d, ITS_SIM_ACT_CLOCK);
@@ -122,12 +154,6 @@ bool its_sim_is_kernel_param(const its_sim_decoder *d, const its_symbol *symbol)
 
 uint32_t its_sim_param_offset(const its_symbol *symbol) {
     return (uint32_t)(uintptr_t)symbol->pass - 1;
-}
-
-static void use_shared(its_sim_decoder *d, uint32_t variable) {
-    for (size_t i = d->shared.count; i-- > 0;)
-        if (d->shared.items[i] == variable) return;
-    ITS_PUSH(&d->scratch, &d->shared, variable);
 }
 
 uint32_t its_sim_address_of(its_sim_decoder *d, its_symbol *symbol, int64_t offset, uint32_t size) {

@@ -134,6 +134,9 @@ struct its_sim_cta {
     uint32_t **race_barriers;     /* what has been given at each barrier; NULL: nothing yet */
 };
 
+/* What cooperative groups want of the driver for the barrier of a grid: its size, and the barrier. Zero at first. */
+#define ITS_SIM_WORKSPACE 8u
+
 struct its_sim_grid {
     its_context *ctx;
     const its_sim_program *program;
@@ -146,6 +149,7 @@ struct its_sim_grid {
     uint32_t dynamic_shared, dynamic_begin;
     uint32_t local_size; /* bytes of local memory per thread */
     char *params;
+    void *workspace; /* if the program asks for it: see ITS_SIM_WORKSPACE */
     uint64_t n_ctas, next_cta, next_cluster, done_ctas;
     uint32_t n_slots, n_open, next_slot; /* places that there may be, and that there are */
     its_sim_cta *slots;

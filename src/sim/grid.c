@@ -105,10 +105,31 @@ static void free_slot(its_sim_grid *grid, its_sim_cta *cta) {
     its_free(grid->ctx, cta->shared_block);
 }
 
+static void free_workspace(its_sim_grid *grid) {
+    if (!grid->workspace) return;
+    its_sim_memory_remove(grid->program->machine->memory, (uint64_t)(uintptr_t)grid->workspace);
+    its_sim_program_give(grid->program, grid->workspace, ITS_SIM_WORKSPACE);
+}
+
+static bool make_workspace(its_sim_grid *grid) {
+    if (!grid->program->uses_workspace) return true;
+    void *block = its_sim_program_take(grid->program, ITS_SIM_WORKSPACE, 16);
+    if (!block) return false;
+    memset(block, 0, ITS_SIM_WORKSPACE);
+    its_sim_memory *memory = grid->program->machine->memory;
+    if (its_sim_memory_add(memory, (uint64_t)(uintptr_t)block, ITS_SIM_WORKSPACE, ITS_SIM_DEVICE, false, NULL)) {
+        its_sim_program_give(grid->program, block, ITS_SIM_WORKSPACE);
+        return false;
+    }
+    grid->workspace = block;
+    return true;
+}
+
 void its_sim_grid_free(its_sim_grid *grid) {
     if (!grid) return;
     for (uint32_t s = 0; grid->slots && s < grid->n_open; s++) free_slot(grid, &grid->slots[s]);
     its_free(grid->ctx, grid->slots);
+    free_workspace(grid);
     its_free(grid->ctx, grid->params);
     its_free(grid->ctx, grid->fault.text);
     its_free(grid->ctx, grid->race_begun);
@@ -210,7 +231,7 @@ its_status its_sim_grid_new(its_context *ctx, const its_sim_entry *entry, const 
     grid->func = &entry->program->funcs[entry->func];
     set_sizes(grid, entry, launch);
     grid->params = zalloc(ctx, entry->param_size);
-    if (!grid->params || !make_slots(grid)) {
+    if (!grid->params || !make_workspace(grid) || !make_slots(grid)) {
         its_sim_grid_free(grid);
         return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory for a launch of '%s'", entry->name);
     }

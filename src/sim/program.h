@@ -253,6 +253,8 @@ struct its_sim_program {
     uint64_t heap_used;     /* bytes of device malloc */
     uint32_t shared_size;   /* static shared memory of the module, from ITS_SIM_SHARED_BEGIN on */
     uint32_t dynamic_align; /* of dynamic shared memory; at least 16 */
+    uint32_t reserved;      /* the variable that stands for CUDA's own shared memory, + 1; 0: nobody asks for it */
+    bool uses_workspace;    /* somebody asks for the barrier of the grid */
 };
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ static void measure_shared(its_sim_program *program, its_arena *scratch, its_sim
             const its_sim_variable *variable = &program->variables.items[func->shared[k]];
             if (variable->dynamic || counted[func->shared[k]]) continue;
             counted[func->shared[k]] = true;
-            entry->entry.shared += (uint32_t)variable->size;
+            if (func->shared[k] + 1 != program->reserved) entry->entry.shared += (uint32_t)variable->size;
             uint32_t end = (uint32_t)(variable->address + variable->size - ITS_SIM_SHARED_BEGIN);
             if (end > entry->entry.shared_end) entry->entry.shared_end = end;
         }

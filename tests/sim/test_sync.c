@@ -256,6 +256,68 @@ static void test_partial_warp(void **state) {
     kit_close(&k);
 }
 
+/* Runs a module that must fault, and gives what the report says. */
+static const char *fault_of(kit *k, kit_launch launch) {
+    assert_int_equal(kit_launch_run(k, launch), ITS_SIM_FAULT);
+    its_diag_clear(k->ctx);
+    its_sim_fault_report(k->ctx, its_sim_grid_fault(k->grid));
+    return kit_message(k);
+}
+
+#define WORKSPACE "mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, %r1};\n"
+
+/* The first thread of each CTA arrives at the grid's barrier, waits for the others, and adds up what they left. */
+static void test_barrier_of_a_grid(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = kit_alloc(&k, 4 * 1024);
+    kit_load(&k,
+             ".visible .entry f(.param .u64 out)\n{\n" REGISTERS WORKSPACE
+             "ld.param.u64 %rd0, [out]; mov.u32 %r0, %ctaid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;\n"
+             "add.u32 %r3, %r0, 1000; st.global.u32 [%rd1], %r3; fence.acq_rel.gpu; atom.add.u32 %r4, [%rd2+4], 1;\n"
+             "WAIT: ld.acquire.gpu.u32 %r5, [%rd2+4]; setp.lt.u32 %p0, %r5, 7; @%p0 bra WAIT;\n"
+             "mov.u32 %r6, 0; mov.u32 %r7, 0;\n"
+             "SUM: ld.global.u32 %r8, [%rd0]; add.u32 %r6, %r6, %r8; add.u64 %rd0, %rd0, 4; add.u32 %r7, %r7, 1;\n"
+             "setp.lt.u32 %p1, %r7, 7; @%p1 bra SUM; st.global.u32 [%rd1+512], %r6; ret;\n}\n");
+    for (int round = 0; round < 2; round++) { /* each launch has a barrier of its own */
+        kit_run(&k, (kit_launch){"f", 7, 1, 0, {kit_address(out)}});
+        for (uint32_t i = 0; i < 7; i++) assert_int_equal(out[128 + i], 7021);
+        memset(out, 0, 4096);
+    }
+    kit_free(&k, out);
+    kit_load(&k, ".visible .entry f()\n{\n" REGISTERS WORKSPACE "ld.u32 %r0, [%rd2+8]; ret;\n}\n");
+    assert_non_null(strstr(fault_of(&k, (kit_launch){"f", 1, 1, 0, {0}}), "reads 4 bytes at address"));
+    assert_non_null(strstr(kit_message(&k), "right past the end of a 8-byte allocation of device memory"));
+    kit_close(&k);
+}
+
+/* CUDA's own shared memory is not that of the module, and has an end. */
+static void test_reserved_shared_memory(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".shared .align 4 .b8 s[100];\n"
+                        "mov.u32 %r1, %reserved_smem_offset_1; shl.b32 %r2, %r0, 2; add.u32 %r1, %r1, %r2;\n"
+                        "mov.u32 %r3, s; st.shared.u32 [%r3], 5; st.shared.u32 [%r1], %r0; xor.b32 %r4, %r2, 4;\n"
+                        "bar.sync 0; mov.u32 %r1, %reserved_smem_offset_1; add.u32 %r1, %r1, %r4;\n"
+                        "ld.shared.u32 %r5, [%r1]; ld.shared.u32 %r6, [%r3]; mad.lo.u32 %r5, %r6, 100, %r5;\n"
+                        "st.global.u32 [%rd1], %r5; ret;\n",
+                        72);
+    for (uint32_t i = 0; i < 72; i++) assert_int_equal(out[i], 500 + (i ^ 1));
+    kit_free(&k, out);
+    kit_load(&k, ".visible .entry f()\n{\n" REGISTERS
+                 "mov.u32 %r1, %reserved_smem_offset_1; st.shared.u32 [%r1+288], 1; ret;\n}\n"
+                 ".visible .entry g()\n{\n" REGISTERS "mov.u32 %r1, %reserved_smem_offset_0; ret;\n}\n");
+    assert_non_null(strstr(fault_of(&k, (kit_launch){"f", 1, 1, 0, {0}}), "writes 4 bytes at shared address"));
+    its_diag_clear(k.ctx);
+    const its_sim_entry *entry;
+    assert_int_equal(its_sim_program_entry(k.ctx, k.program, "g", &entry), ITS_ERR_INPUT);
+    assert_string_equal(kit_message(&k), "the simulator doesn't have the special register '%reserved_smem_offset_0'");
+    kit_close(&k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduction),
@@ -271,6 +333,8 @@ int main(void) {
         cmocka_unit_test(test_partial_warp),
         cmocka_unit_test(test_shuffles_by_literals),
         cmocka_unit_test(test_float_reductions),
+        cmocka_unit_test(test_barrier_of_a_grid),
+        cmocka_unit_test(test_reserved_shared_memory),
     };
     return cmocka_run_group_tests_name("sim/sync", tests, NULL, NULL);
 }

@@ -36,12 +36,13 @@ case("prints", prints="plain\n" * 3 + "0 -0.500000 no x 0 %\n" * 3, tag="no", bl
 
 
 def format_lines(n, d, u):
-    c_hex = float.hex(d).replace("0x1.8000000000000p", "0x1.8p")
-    return ["[%5d|%-5d|%05d|%+d|% d|%i|%u]\n" % (n, n, n, n, n, -n, n),
-            "[%x|%X|0x%x|%o|0%o|%08x|%s]\n" % (n, n, n, n, n, n, f"{n:03d}"),
-            "[%d|%u|%x|%d|%d|%u]\n" % (-u, u, u, u, n, u),
-            "[%f|%.2f|%10.3f|%-10.1f|%+.0f|%e|%.3E|%g|%G|%s]\n" % (d, d, d, d, d, d, d, d, d, c_hex),
-            "[%*d|%-*d|%.*f|%s|%10s|%-10s|%.2s|%c%c]\n" % (7, n, 7, n, 2, d, "text", "right", "left", "cut", n % 26 + 97, "Z")]
+    as_hex = float.hex(d).replace("0x1.8000000000000p", "0x1.8p")
+    lines = [("[%5d|%-5d|%05d|%+d|% d|%i|%u]\n", (n, n, n, n, n, -n, n)),
+             ("[%x|%X|0x%x|%o|0%o|%08x|%s]\n", (n, n, n, n, n, n, f"{n:03d}")),
+             ("[%d|%u|%x|%d|%d|%u]\n", (-u, u, u, u, n, u)),
+             ("[%f|%.2f|%10.3f|%-10.1f|%+.0f|%e|%.3E|%g|%G|%s]\n", (d, d, d, d, d, d, d, d, d, as_hex)),
+             ("[%*d|%-*d|%.*f|%s|%10s|%-10s|%.2s|%c%c]\n", (7, n, 7, n, 2, d, "text", "right", "left", "cut", n % 26 + 97, "Z"))]
+    return [line % values for line, values in lines]
 
 
 def formats(out, **values):

@@ -39,6 +39,34 @@ extern "C" __global__ void whole_grid(int *out, int n) {
     if (grid.thread_rank() == 0) out[n] = out[n - 1];
 }
 
+extern "C" __global__ void grid_rounds(int *out, int *other, int rounds) {
+    auto grid = cg::this_grid();
+    int i = grid.thread_rank(), n = grid.size();
+    for (int k = 0; k < rounds; k++) { // each thread adds what its neighbour had
+        other[i] = out[i] + out[(i + 1) % n];
+        grid.sync();
+        out[i] = other[i];
+        grid.sync();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) large_tiles(int *out, const int *in) {
+    __shared__ cg::block_tile_memory<256> memory;
+    auto block = cg::this_thread_block(memory);
+    auto half = cg::tiled_partition<128>(block);
+    auto two = cg::tiled_partition<64>(half);
+    int v = in[block.thread_rank()];
+    int sum = cg::reduce(half, v, cg::plus<int>());
+    int most = cg::reduce(two, v, cg::greater<int>());
+    int scanned = cg::inclusive_scan(half, v);
+    int first = half.shfl(v, 77);
+    two.sync();
+    out[block.thread_rank()] = sum;
+    out[256 + block.thread_rank()] = most;
+    out[512 + block.thread_rank()] = scanned;
+    out[768 + block.thread_rank()] = first + two.any(v == 5) * 1000 + half.meta_group_rank() * 10000 + two.thread_rank() * 100000;
+}
+
 extern "C" __global__ void copies(float *out, const float *in, int n) {
     extern __shared__ float tile[];
     auto block = cg::this_thread_block();
@@ -46,7 +74,7 @@ extern "C" __global__ void copies(float *out, const float *in, int n) {
     cg::wait(block);
     cg::memcpy_async(block, tile + n, cuda::aligned_size_t<16>(sizeof(float) * n), in, cuda::aligned_size_t<16>(64));
     cg::wait_prior<0>(block);
-    out[block.thread_rank()] = tile[block.thread_rank() ^ 1];
+    out[block.thread_rank()] = tile[block.thread_rank() ^ 1] + tile[n + block.thread_rank() % 16];
 }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -46,7 +46,8 @@ extern "C" __global__ void __launch_bounds__(256) reduce_scan(int *out, const in
     Scan(b).ExclusiveSum(v, v, total);
     out[threadIdx.x] = v;
     if (threadIdx.x == 0) out[256] = most + total;
-    f[1] = FReduce(c).Sum(f[threadIdx.x]);
+    float all = FReduce(c).Sum(f[threadIdx.x]);
+    if (threadIdx.x == 0) f[256] = all;
 }
 
 extern "C" __global__ void __launch_bounds__(64) warps(double *out, const double *in) {
@@ -55,9 +56,10 @@ extern "C" __global__ void __launch_bounds__(64) warps(double *out, const double
     __shared__ typename Reduce::TempStorage a[2];
     __shared__ typename Scan::TempStorage b[4];
     double v = in[threadIdx.x], s;
-    v = Reduce(a[threadIdx.x / 32]).Sum(v);
     Scan(b[threadIdx.x / 16]).InclusiveSum(v, s);
     out[threadIdx.x] = s;
+    v = Reduce(a[threadIdx.x / 32]).Sum(v);
+    if (threadIdx.x % 32 == 0) out[64 + threadIdx.x / 32] = v;
 }
 
 extern "C" __global__ void __launch_bounds__(128) histogram(unsigned *out, const unsigned char *in) {

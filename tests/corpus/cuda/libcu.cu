@@ -37,6 +37,10 @@ extern "C" __global__ void pipeline(float *out, const float *in, int n) {
             cuda::memcpy_async(&tile[fetch % stages][threadIdx.x], in + fetch * 128 + threadIdx.x, sizeof(float), pipe);
             pipe.producer_commit();
         }
+        if (i + stages > n) { // an empty stage in place of one more to fetch, so that the count of those behind it stays right
+            pipe.producer_acquire();
+            pipe.producer_commit();
+        }
         cuda::pipeline_consumer_wait_prior<stages - 1>(pipe);
         acc += tile[i % stages][threadIdx.x];
         pipe.consumer_release();
