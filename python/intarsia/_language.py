@@ -176,7 +176,7 @@ def _emit(region: Region, args: Sequence[Any], sync: bool, dtype: Any, semantic:
         texts, constraints, operands = _arguments(region, signature, args, semantic)
         register, result, wanted = _result(region, signature, dtype)
     except Error as error:
-        return _fail(run, error, dtype or region._result, semantic)
+        return _fail(run, _with_call(error, generator), dtype or region._result, semantic)
     except _Refused as refused:
         return _fail(run, _at_call(refused, generator), dtype or region._result, semantic)
     run.add(unit, region._source)
@@ -206,6 +206,12 @@ def _fail(run: Any, error: Error, dtype: Any, semantic: Any) -> Any:
     if wanted.is_ptr():
         return semantic.cast(semantic.scalar_constant(0, tl.int64), wanted)
     return semantic.scalar_constant(0, wanted)
+
+
+def _with_call(error: Error, generator: Any) -> Error:
+    """An error that has no place, a name that the device file lacks, gets that of the call."""
+    first = error.diagnostics[0] if error.diagnostics else None
+    return _at_call(_Refused(first.message, first.hint), generator) if first and not first.places else error
 
 
 def _at_call(refused: _Refused, generator: Any) -> Error:
@@ -327,7 +333,8 @@ def _result(region: Region, signature: Signature, dtype: Any) -> tuple[str, Any,
     if type_ == ".b8[2]" and wanted in (tl.float16, tl.bfloat16, tl.int16, tl.uint16):
         type_ = ".b16"  # a C++ half is a structure of two bytes
     if type_ not in _REGISTERS:
-        raise _Refused(f"{region._name}{signature} returns a structure; let it write through a pointer instead")
+        hint = "if it is a half, say which: intarsia.call(fn, [...], dtype=tl.float16)" if type_ == ".b8[2]" else None
+        raise _Refused(f"{region._name}{signature} returns a structure; let it write through a pointer instead", hint)
     if signature.result is None and wanted is not None:
         raise _Refused(f"{region._name}{signature} returns nothing, the kernel wants {wanted}")
     if wanted is not None and not _holds(type_, wanted):

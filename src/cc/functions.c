@@ -240,7 +240,13 @@ static its_status not_found(find_job *job) {
     list_functions(&job->list, unit, job->name, LEVELS);
     its_diag_begin(job->ctx, ITS_ERROR, ITS_NOWHERE, "'%s' defines no function '%s'; it defines: %s", unit->path,
                    job->name, job->list.data);
-    if (close) its_diag_hint(job->ctx, "did you mean '%s'?", close);
+    if (close)
+        its_diag_hint(job->ctx, "did you mean '%s'?", close);
+    else
+        its_diag_hint(job->ctx,
+                      "a static or inline function is not there for others, and of a template only instances "
+                      "that were asked for, such as '%s<float>'",
+                      job->name);
     return ITS_ERR_INPUT;
 }
 

@@ -169,7 +169,12 @@ static void check_result(region_call *call) {
     if (!call->callee->results.n) return;
     const its_symbol *formal = call->callee->results.items[0];
     uint64_t want = its_link_param_size(formal);
-    if (fits(size_of(call, result), want) && !formal->n_dims) return;
+    bool one_piece = !formal->n_dims || formal->align >= want; /* a half is bytes that are aligned like one */
+    if (fits(size_of(call, result), want) && one_piece) return;
+    if (!one_piece && size_of(call, result) == want) {
+        fail_at(call, result, formal, say(call, "'%s' returns a structure", call->function->name->text));
+        return;
+    }
     fail_at(call, result, formal,
             say(call, "the result register has %u bytes (%s), but '%s' returns %llu", size_of(call, result),
                 its_type_text((its_type)result->symbol->type), call->function->name->text, (unsigned long long)want));
@@ -361,14 +366,14 @@ static void put_result(region_call *call, its_symbol *param) {
         return;
     }
     bool guarded = call->insn->guard != NULL;
-    its_operand to =
-        guarded ? of_symbol(ITS_OPND_REG, new_reg(call, param->size, call->parts.n_args), result->pos) : *result;
-    snprintf(name, sizeof name, "ld.param%s", its_type_text(its_type_of_bytes(param->size)));
+    uint64_t size = its_link_param_size(param);
+    its_operand to = guarded ? of_symbol(ITS_OPND_REG, new_reg(call, size, call->parts.n_args), result->pos) : *result;
+    snprintf(name, sizeof name, "ld.param%s", its_type_text(its_type_of_bytes(size)));
     its_insn *load = new_insn(call, name, 2);
     load->ops[0] = to;
     load->ops[1] = address_of(call, param);
     put(call, load);
-    if (guarded) put_move(call, result, to, param->size);
+    if (guarded) put_move(call, result, to, size);
 }
 
 static void build(region_call *call) {

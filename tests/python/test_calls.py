@@ -31,6 +31,9 @@ struct pair { int a, b; };
 extern "C" __device__ int of_pair(pair p) { return p.a + p.b; }
 extern "C" __device__ pair to_pair(int a) { return pair{a, a}; }
 template <class T> __device__ void scale(T *p, T by) { p[threadIdx.x] *= by; }
+template <class T> __device__ int measure(T *p) { return sizeof *p; }
+struct half_like { unsigned short bits; };
+extern "C" __device__ half_like to_half(float x) { return half_like{(unsigned short)x}; }
 namespace deep { __device__ int inside(int x) { return x + 1; } }
 """
 unit = intarsia.load(source=SOURCE)
@@ -309,6 +312,16 @@ def unknown(p, i, f):
     unit.tow(i, i)
 
 
+@triton.jit
+def template_alone(p, i, f):
+    unit.measure(p)
+
+
+@triton.jit
+def half_of_no_kind(p, i, f):
+    unit.to_half(f)
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
@@ -326,18 +339,19 @@ def unknown(p, i, f):
         (too_large, r"the kernel passes 8589934592, which has more bits"),
         (text, r"the kernel passes 'one'"),
         (wrong_arity, r"two\(.b32, .b32\) -> .b32 takes 2 arguments, its Python declaration has 1 argument"),
-        (unknown, r"defines no function 'tow'; .*two"),
+        (unknown, r"defines no function 'tow'; .*two, .*\n(.*\n)*hint: did you mean 'two'"),
+        (template_alone, r"defines no function 'measure';.*\n(.*\n)*hint: .* of a template .* 'measure<float>'"),
+        (half_of_no_kind, r"to_half.* returns a structure.*\n(.*\n)*hint: .*dtype=tl.float16"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_wrong_calls_say_both_sides_and_where(kernel, message):
     error = refused(kernel, message)
     assert len(error.diagnostics) == 1 and error.diagnostics[0].severity == "error"
-    if kernel is not unknown:
-        place = error.diagnostics[0].places[0]
-        assert Path(place.file).name == "test_calls.py"
-        assert place.text == Path(__file__).read_text().splitlines()[place.line - 1]
-        assert place.text[place.column - 1 :].startswith(("unit.", "intarsia.call", "two("))
+    place = error.diagnostics[0].places[0]
+    assert Path(place.file).name == "test_calls.py"
+    assert place.text == Path(__file__).read_text().splitlines()[place.line - 1]
+    assert place.text[place.column - 1 :].startswith(("unit.", "intarsia.call", "two("))
 
 
 def test_a_call_outside_of_a_kernel():

@@ -60,6 +60,41 @@ def test_all_kinds_of_launch_arguments(simulator):
     assert out.numpy()[0] == 2 + 3 + 5 + (1 << 40) + 7 + 1000 + 10000 + 0.5
 
 
+narrow = intarsia.load(source=r"""
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+extern "C" __device__ int quarters(__half x) { return (int)(__half2float(x) * 4); }
+extern "C" __device__ int eighths(__nv_bfloat16 x) { return (int)(__bfloat162float(x) * 8); }
+extern "C" __device__ __half half_and(float x) { return __float2half(x + 0.5f); }
+extern "C" __device__ __nv_bfloat16 brain_and(float x) { return __float2bfloat16(x + 0.25f); }
+extern "C" __device__ int8_t negate(int8_t x) { return -x; }
+extern "C" __device__ int above(uint8_t x) { return x; }
+extern "C" __device__ uint64_t triple(uint64_t x) { return x * 3; }
+extern "C" __device__ bool differs(bool a, bool b) { return a != b; }
+""")
+
+
+@triton.jit
+def narrow_types(out, x, f):
+    tl.store(out + 0, narrow.quarters(f.to(tl.float16)))
+    tl.store(out + 1, narrow.eighths(f.to(tl.bfloat16)))
+    tl.store(out + 2, intarsia.call(narrow.half_and, [f], dtype=tl.float16))
+    if x > 0:  # under a guard, if the compiler makes it one
+        tl.store(out + 3, intarsia.call(narrow.brain_and, [f], dtype=tl.bfloat16))
+    tl.store(out + 4, intarsia.call(narrow.negate, [x.to(tl.int8)], dtype=tl.int8))
+    tl.store(out + 5, narrow.above((-x).to(tl.uint8)))
+    tl.store(out + 6, narrow.triple(x.to(tl.uint64) << 33))
+    tl.store(out + 7, narrow.differs(x > 3, True))
+    tl.store(out + 8, narrow.differs(x > 30, True))
+
+
+def test_narrow_types_go_in_and_come_out(simulator):
+    out = simulator.zeros(9, "float64")
+    narrow_types[(1,)](out, 5, 1.5)
+    assert out.numpy().tolist() == [6, 12, 2, 1.75, -5, 251, 15 << 33, 0, 1]
+
+
 def test_a_callable_grid_and_warmup(simulator):
     x = simulator.array(np.ones(256, np.float32))
     y = simulator.zeros(256)
