@@ -60,6 +60,7 @@ typedef struct its_link_options {
      * assembler can't know.
      */
     uint32_t leave_out;
+    bool own_window; /* dynamic shared memory is the main module's alone, as Triton's: regions that use it are errors */
 } its_link_options;
 
 /*

@@ -117,6 +117,7 @@ class LinkOptions(ctypes.Structure):
         ("version_minor", c_uint32),
         ("limit_waits", c_bool),
         ("leave_out", c_uint32),
+        ("own_window", c_bool),
     ]
 
 

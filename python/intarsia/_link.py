@@ -92,6 +92,7 @@ def link(
                 version_major=version[0],
                 version_minor=version[1],
                 limit_waits=limit_waits,
+                own_window=True,
             ),
         )
         ctx.check(c.its_link(ctx.handle, byref(given), byref(linked)))

@@ -80,10 +80,21 @@ static bool fits(uint32_t have, uint64_t want) {
     return have == want || (have == 2 && want == 1);
 }
 
+/* A structure may be passed and returned as one value if it is aligned like one, as a half is. */
+static bool is_in_pieces(const its_symbol *formal) {
+    return formal->n_dims && formal->align < its_link_param_size(formal);
+}
+
 static void check_size(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
     uint32_t have = size_of(call, arg);
     uint64_t want = its_link_param_size(formal);
     bool shared_address = arg->kind == ITS_OPND_SYM && want == 4;
+    if (have == want && is_in_pieces(formal)) {
+        fail_at(call, arg, formal,
+                say(call, "argument %u of '%s' has %u bytes, but the parameter is a structure", index + 1,
+                    call->function->name->text, have));
+        return;
+    }
     if (fits(have, want) || shared_address) return;
     its_type from = arg->kind == ITS_OPND_REG ? (its_type)arg->symbol->type : ITS_TYPE_NONE;
     const char *kind = its_type_is_real(from) != its_type_is_real((its_type)formal->type)
@@ -169,9 +180,8 @@ static void check_result(region_call *call) {
     if (!call->callee->results.n) return;
     const its_symbol *formal = call->callee->results.items[0];
     uint64_t want = its_link_param_size(formal);
-    bool one_piece = !formal->n_dims || formal->align >= want; /* a half is bytes that are aligned like one */
-    if (fits(size_of(call, result), want) && one_piece) return;
-    if (!one_piece && size_of(call, result) == want) {
+    if (fits(size_of(call, result), want) && !is_in_pieces(formal)) return;
+    if (size_of(call, result) == want) {
         fail_at(call, result, formal, say(call, "'%s' returns a structure", call->function->name->text));
         return;
     }

@@ -253,6 +253,16 @@ static its_place user_place(const resolution *resolver, uint32_t pos) {
     return its_at(resolver->user_node->origin->source, pos);
 }
 
+/* Both would begin at the same address. */
+static void report_window(resolution *resolver, const its_symbol *window, uint32_t pos) {
+    its_diag_begin(resolver->ctx, ITS_ERROR, user_place(resolver, pos),
+                   "'%s' uses dynamic shared memory, '%s', where the kernel has its own", resolver->user->name->text,
+                   window->name->text);
+    its_diag_also(resolver->ctx, its_symbol_place(window), "declared here");
+    its_diag_hint(resolver->ctx, "give the array a size: `__shared__ float x[256]` in place of `extern __shared__`");
+    resolver->ok = false;
+}
+
 static void reach(resolution *resolver, its_symbol *symbol, uint32_t pos) {
     its_linker *linker = resolver->linker;
     if (symbol->flags & ITS_SYM_IN_FUNC || (symbol->kind != ITS_SYM_FUNC && symbol->kind != ITS_SYM_VAR)) return;
@@ -260,6 +270,8 @@ static void reach(resolution *resolver, its_symbol *symbol, uint32_t pos) {
     if (is_window(symbol) && symbol->align > linker->window_align) linker->window_align = symbol->align;
     if (symbol->pass) return;
     symbol->pass = resolver;
+    if (is_window(symbol) && linker->input->options.own_window && !in_main(resolver, symbol))
+        report_window(resolver, symbol, pos);
     if (target != symbol && !its_is_alias(symbol)) compare(resolver, symbol, target);
     if (target->pass && target != symbol) return;
     target->pass = resolver;

@@ -5,7 +5,7 @@
  *     // MODULE library                    or a library; what stands before the first is the main module
  *     // OPTION no_inline | strip_prints | trap_asserts | keep_externs | budget N | region_budget N | deferred PREFIX
  *     // OPTION leave_out N                the N-th call of the main module into others; 0: all of them
- *     // OPTION version M.N | limit_waits
+ *     // OPTION version M.N | limit_waits | own_window
  *     // EXPECT text           the output holds this, behind what the EXPECT before it found; blanks count as one
  *     // ABSENT text           the output does not hold this anywhere
  *     // REPORT text           the report holds this line
@@ -142,6 +142,8 @@ static void read_options(data_link *link, const data_file *file) {
             options->trap_asserts = true;
         else if (behind(option, "limit_waits"))
             options->limit_waits = true;
+        else if (behind(option, "own_window"))
+            options->own_window = true;
         else if (behind(option, "keep_externs"))
             options->keep_externs = true;
         else if ((value = behind(option, "budget")))

@@ -368,6 +368,21 @@ def test_something_else_than_a_device_function():
         build(kernel, {"i": "i32"})
 
 
+def test_dynamic_shared_memory_is_the_kernels_own():
+    """A region's would begin where Triton keeps its own."""
+    grabby = intarsia.load(source=r"""
+extern __shared__ float room[];
+extern "C" __device__ void grab(int i) { room[threadIdx.x] = i; }
+""")
+
+    @triton.jit
+    def kernel(i):
+        grabby.grab(i)
+
+    error = refused(kernel, "'grab' uses dynamic shared memory, 'room', where the kernel has its own", {"i": "i32"})
+    assert "__shared__ float x[256]" in error.diagnostics[0].hint
+
+
 # -- device files ------------------------------------------------------------------------------------------------------
 
 
