@@ -71,10 +71,6 @@ static bool is_pred(const its_operand *operand) {
     return operand->kind == ITS_OPND_REG && operand->symbol->type == ITS_TYPE_PRED;
 }
 
-static its_type bits_type(uint64_t size) {
-    return size == 1 ? ITS_TYPE_B8 : size == 2 ? ITS_TYPE_B16 : size == 4 ? ITS_TYPE_B32 : ITS_TYPE_B64;
-}
-
 /* 8-bit values live in 16-bit registers: PTX has no smaller ones. */
 static bool fits(uint32_t have, uint64_t want) {
     return have == want || (have == 2 && want == 1);
@@ -131,7 +127,7 @@ static void check_special(region_call *call, uint32_t index, const its_operand *
     uint64_t want = its_link_param_size(formal);
     its_sreg sreg = its_sreg_find(arg->name->text);
     bool known = sreg.type != ITS_TYPE_NONE;
-    bool read = !known || (sreg.parts == 1 && its_sreg_fits(arg->name, sreg, bits_type(want), false));
+    bool read = !known || (sreg.parts == 1 && its_sreg_fits(arg->name, sreg, its_type_of_bytes(want), false));
     if (!formal->n_dims && (want == 4 || want == 8) && read) return;
     fail_at(call, arg, formal,
             say(call, "argument %u of '%s' is %s (%s), but the parameter has %llu bytes (%s)", index + 1,
