@@ -160,8 +160,8 @@ check-corpus: corpus build ## the corpus: same machine code after parse and prin
 	@$(VENV)/python tests/corpus/run_sim.py --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/link_pairs.py --jobs $(JOBS)
 
-check-link-pairs: corpus build ## every kernel of the corpus linked with every device file that fits it (many hours)
-	@$(VENV)/python tests/corpus/link_pairs.py --all --jobs $(JOBS)
+check-link-pairs: corpus build ## every kernel of the corpus linked with every device file that fits it (hours)
+	@$(VENV)/python tests/corpus/link_pairs.py --all --together 4 --jobs $(JOBS)
 
 # -- the rest ------------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Links kernels of the corpus with device functions of the corpus, in pairs, and checks what comes out.
 
-    link_pairs.py [--corpus build/corpus] [--program build/release/bin/intarsia] [--only PATTERN] [--skip N] [--sample N | --all]
+    link_pairs.py [--corpus build/corpus] [--program build/release/bin/intarsia] [--only PATTERN] [--skip N]
+                  [--sample N | --all] [--together N]
 
 A pair is a kernel and a file with device functions that the kernel's target can run. Calls of some of the functions are
 put into the kernel (splice.py), half of the pairs as region calls and half as calls of externs. Then
@@ -13,6 +14,9 @@ put into the kernel (splice.py), half of the pairs as region calls and half as c
 
 Which functions can run with made-up arguments is tried out first, in a kernel that does nothing else; the others stand
 behind a guard that is never true. --sample takes N pairs (every kernel once before the first comes twice), behind the first that --skip names; --all all.
+
+With --together, up to N files at once are linked into a kernel, as with a user who has several: that is as many pairs
+in a fraction of the time. If anything is not as it should be, each of these pairs is linked alone.
 """
 
 from __future__ import annotations
@@ -201,8 +205,8 @@ def launch_arguments(entry: cases.Case, ptx: str, folder: Path) -> tuple[list[st
     return [*words, "zero:4096", "zero:4096"], arrays
 
 
-def simulate(pair: Pair, entry: cases.Case, linked: Path, original: str, program: Path, scratch: Path) -> tuple[str, str]:
-    """ "" and the digest of scratch memory, or what went wrong."""
+def simulate(pair: Pair, entry: cases.Case, linked: Path, original: str, program: Path, files: int) -> tuple[str, list[str]]:
+    """ "" and the digests of each file's scratch memory, or what went wrong."""
     with tempfile.TemporaryDirectory() as name:
         made = launch_arguments(entry, original, Path(name))
         assert made is not None
@@ -212,27 +216,27 @@ def simulate(pair: Pair, entry: cases.Case, linked: Path, original: str, program
         command = [program, "sim", "--no-inline", "--keep-externs", linked, "--grid", grid, "--block", 32 * pair.warps]
         if pair.shared:
             command += ["--shared", pair.shared]
-        for word in [*words, f"out:{32 * pair.warps * splice.SLOT}:{scratch}"]:
+        scratch = [Path(name, f"{splice.SCRATCH}{i}") for i in range(files)]
+        for word in [*words, *(f"out:{32 * pair.warps * splice.SLOT}:{file}" for file in scratch)]:
             command += ["--arg", word]
-        done = run(*command, limit=60)
+        done = run(*command, limit=60 * files)
         if done.returncode:
-            return f"does not run: {done.stderr.strip()}", ""
+            return f"does not run: {done.stderr.strip()}", []
         after = {}
         for n, array in arrays.items():
             bits = bytearray(Path(name, n).read_bytes())
             after[n] = array.dtype.decode(cases.np.frombuffer(bits, array.dtype.store).reshape(array.shape))
-        return entry.check(before, after) or "", hashlib.sha256(scratch.read_bytes()).hexdigest()
+        return entry.check(before, after) or "", [hashlib.sha256(file.read_bytes()).hexdigest() for file in scratch]
 
 
-# -- one pair ----------------------------------------------------------------------------------------------------------
+# -- pairs of one kernel ----------------------------------------------------------------------------------------------------------
 
 
 class Failed(Exception):
     """A verdict and its details."""
 
 
-def link(program: Path, kernel: Path, region: Path, as_region: bool, out: Path, *options: str) -> dict[str, Any]:
-    given = [f"{splice.UNIT}={region}"] if as_region else ["--library", region]
+def link(program: Path, kernel: Path, given: list[object], out: Path, *options: str) -> dict[str, Any]:
     done = run(program, "link", "--report", "json", *options, kernel, *given, "-o", out)
     if done.returncode:
         raise Failed("told by name" if BY_DESIGN.search(done.stderr) else "not linked", done.stderr)
@@ -259,43 +263,75 @@ def how_to_call(pair: Pair, kernel: str) -> tuple[bool, list[splice.Function]]:
     return as_region, by_region if as_region else by_extern
 
 
-def check(pair: Pair, corpus: Path, program: Path) -> tuple[str, str]:
+Verdict = tuple[str, str]  # and its details
+
+
+def check(pairs: list[Pair], corpus: Path, program: Path) -> list[Verdict]:
+    """The verdicts of some pairs of one kernel."""
     try:
-        return check_pair(pair, corpus, program)
+        verdict = check_together(pairs, corpus, program)
     except Failed as failure:
-        return failure.args
+        verdict = failure.args
+    if len(pairs) == 1 or verdict[0] in ("same result", "accepted"):
+        return [verdict] * len(pairs)
+    return [check([pair], corpus, program)[0] for pair in pairs]
 
 
-def check_pair(pair: Pair, corpus: Path, program: Path) -> tuple[str, str]:
-    seed = number_of(pair.title)
+def put_calls(pairs: list[Pair], text: str, corpus: Path, folder: Path) -> tuple[str, list[object], list[splice.Function]]:
+    """The kernel with calls of all these files, how they are given to the linker, and the functions that run."""
+    given: list[object] = []
+    running: list[splice.Function] = []
+    for tag, pair in enumerate(pairs):
+        as_region, usable = how_to_call(pair, text)
+        if not usable:
+            raise Failed("nothing to call", "")
+        live = chosen([f for f in usable if f.name in pair.region.runnable], LIVE, pair.title)
+        text = splice.splice(text, live, chosen(usable, DEAD, pair.title), as_region, number_of(pair.title), tag=tag)
+        file = folder / f"region{tag}.ptx"
+        region = (corpus / pair.region.file).read_text(errors="replace")
+        file.write_text(region if as_region else splice.shown(region))
+        given += [f"{splice.UNIT.format(tag)}={file}"] if as_region else ["--library", file]
+        running += live
+    return text, given, running
+
+
+def check_together(pairs: list[Pair], corpus: Path, program: Path) -> Verdict:
+    pair = pairs[0]
     original = (corpus / pair.kernel).read_text(errors="replace")
-    as_region, usable = how_to_call(pair, original)
-    if not usable:
-        return "nothing to call", ""
-    live = chosen([f for f in usable if f.name in pair.region.runnable], LIVE, pair.title)
-    dead = chosen(usable, DEAD, pair.title)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        kernel, region = folder / "kernel.ptx", folder / "region.ptx"
-        kernel.write_text(splice.splice(original, live, dead, as_region, seed))
-        text = (corpus / pair.region.file).read_text(errors="replace")
-        region.write_text(text if as_region else splice.shown(text))
-        after, before = folder / "after.ptx", folder / "before.ptx"
-        report = link(program, kernel, region, as_region, after, "--keep-externs")
+        kernel, after, before = folder / "kernel.ptx", folder / "after.ptx", folder / "before.ptx"
+        text, given, live = put_calls(pairs, original, corpus, folder)
+        kernel.write_text(text)
+        report = link(program, kernel, given, after, "--keep-externs")
         assemble(after, pair.target, bool(report["externs"]))
         entry = case_called(pair.name, pair.source) if pair.producer in ("triton", "gluon") else None
         if pair.clusters > 1 or report["externs"] or entry is None or launch_arguments(entry, original, folder) is None:
             return "accepted", ""
-        link(program, kernel, region, as_region, before, "--keep-externs", "--no-inline")
-        fault, called = simulate(pair, entry, before, original, program, folder / "scratch")
+        link(program, kernel, given, before, "--keep-externs", "--no-inline")
+        fault, called = simulate(pair, entry, before, original, program, len(pairs))
         if fault:
             return ("accepted", "") if "the simulator" in fault else ("wrong before", fault)
-        fault, inlined = simulate(pair, entry, after, original, program, folder / "scratch")
+        fault, inlined = simulate(pair, entry, after, original, program, len(pairs))
         if fault:
             return "wrong after linking", fault
         if called != inlined:
             return "functions compute something else", ", ".join(f.name for f in live)
     return "same result", ""
+
+
+def bundled(pairs: list[Pair], most: int) -> list[list[Pair]]:
+    """The pairs in groups: of one kernel, and of files that were made of different sources and so share no names."""
+    groups: dict[str, list[dict[str, Pair]]] = defaultdict(list)
+    for pair in pairs:
+        source = Path(pair.region.file).name.split(".")[0].split("_")[0]
+        free = (group for group in groups[pair.kernel] if len(group) < most and source not in group)
+        group = next(free, None)
+        if group is None:
+            group = {}
+            groups[pair.kernel].append(group)
+        group[source] = pair
+    return [list(group.values()) for of_kernel in groups.values() for group in of_kernel]
 
 
 def pairs_of(entries: list[dict], corpus: Path, program: Path, jobs: int) -> tuple[list[Pair], list[Region]]:
@@ -313,12 +349,12 @@ def pairs_of(entries: list[dict], corpus: Path, program: Path, jobs: int) -> tup
 FINE = ("same result", "accepted", "told by name", "nothing to call")
 
 
-def check_all(pairs: list[Pair], corpus: Path, program: Path, jobs: int) -> list[tuple[Pair, str, str]]:
-    results = []
+def check_all(pairs: list[Pair], corpus: Path, program: Path, jobs: int, together: int = 1) -> list[tuple[Pair, str, str]]:
+    results: list[tuple[Pair, str, str]] = []
     pool = Pool(jobs, partial(check, corpus=corpus, program=program))
-    for i, (pair, error, answer) in enumerate(pool.run(pairs), 1):
-        results.append((pair, *(answer if answer else ("crashed", error or ""))))
-        progress(f"[{i}/{len(pairs)}] {pair.title}")
+    for group, error, verdicts in pool.run(bundled(pairs, together)):
+        results += [(pair, *verdict) for pair, verdict in zip(group, verdicts or [("crashed", error or "")] * len(group), strict=True)]
+        progress(f"[{len(results)}/{len(pairs)}] {group[0].title}")
     progress("", end=True)
     return results
 
@@ -343,6 +379,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=400, metavar="N", help="check N pairs (default 400)")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N, which ran before")
     parser.add_argument("--all", action="store_true", help="check every pair: many hours")
+    parser.add_argument("--together", type=int, default=1, metavar="N", help="link up to N files at once (default 1)")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     corpus, program = options.corpus.resolve(), options.program.resolve()
@@ -356,7 +393,7 @@ def main() -> int:
     pairs = pairs if options.all else pairs[: options.sample]
     n = sum(len(r.functions) for r in regions)
     progress(f"{n} functions in {len(regions)} files, {sum(len(r.runnable) for r in regions)} of them run", end=True)
-    return report(check_all(pairs, corpus, program, options.jobs))
+    return report(check_all(pairs, corpus, program, options.jobs, options.together))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 SLOT, RESULTS, POINTER, RESULT = 1280, 768, 64, 64
 SCRATCH = "ia_scratch"
-UNIT = "00c0ffee00c0ffee"
+UNIT = "00c0ffee00c0ff{:02x}"  # of the file with that tag
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16, "16x2": 4}
 
 COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -179,12 +179,12 @@ def extern_call(function: Function, at: int) -> list[str]:
     return [*lines, "}"]
 
 
-def region_call(function: Function, at: int, guard: str) -> list[str]:
+def region_call(function: Function, at: int, guard: str, tag: int) -> list[str]:
     lines: list[str] = []
     values = ", ".join(value_of(p, i, lines) for i, p in enumerate(function.params))
     size = function.result.size if function.result else 4
     reg = {1: "%ia_h2", 2: "%ia_h2", 4: "%ia_r2", 8: "%ia_d0"}[size]
-    lines.append(f"{guard} intarsia.call ({reg}), {UNIT}::{function.name}, ({values});")
+    lines.append(f"{guard} intarsia.call ({reg}), {UNIT.format(tag)}::{function.name}, ({values});")
     lines.append(f"{guard} st.global.b{8 * size} [%ia_d1+{at}], {reg};")
     return lines
 
@@ -192,12 +192,12 @@ def region_call(function: Function, at: int, guard: str) -> list[str]:
 # -- a site ------------------------------------------------------------------------------------------------------------
 
 
-def site(functions: list[Function], number: int, as_region: bool, live: bool) -> str:
+def site(functions: list[Function], number: int, as_region: bool, live: bool, tag: int) -> str:
     """A block that calls the functions, in the first CTA if `live`, else never."""
     most = max((len(f.params) for f in functions), default=0)
     first = "0" if live else "-2"
     lines = ["{", ".reg .pred %ia_p; .reg .b16 %ia_h<3>; .reg .b32 %ia_r<3>;", f".reg .b64 %ia_d<{most + 3}>;",
-             f"ld.param.b64 %ia_d1, [{SCRATCH}];", "mov.u32 %ia_r1, %tid.x;",
+             f"ld.param.b64 %ia_d1, [{SCRATCH}{tag}];", "mov.u32 %ia_r1, %tid.x;",
              f"mad.wide.u32 %ia_d1, %ia_r1, {SLOT}, %ia_d1;",
              "mov.u32 %ia_r2, %ctaid.x;", "mov.u32 %ia_r0, %ctaid.y;", "add.u32 %ia_r2, %ia_r2, %ia_r0;",
              "mov.u32 %ia_r0, %ctaid.z;", "add.u32 %ia_r2, %ia_r2, %ia_r0;",
@@ -206,9 +206,9 @@ def site(functions: list[Function], number: int, as_region: bool, live: bool) ->
     for i, function in enumerate(functions):
         at = RESULTS + RESULT * ((4 * number + i) % ((SLOT - RESULTS) // RESULT))
         if as_region:
-            lines += region_call(function, at, "@%ia_p")
+            lines += region_call(function, at, "@%ia_p", tag)
         else:
-            skip = f"$ia_skip{number}_{i}"
+            skip = f"$ia_skip{tag}_{number}_{i}"
             lines += [f"@!%ia_p bra {skip};", *extern_call(function, at), f"{skip}:"]
     return "\n".join([*lines, "}", ""])
 
@@ -243,20 +243,23 @@ def places(plain: str, start: int, end: int, middle: int) -> tuple[int, int, int
 
 
 def splice(kernel: str, live: list[Function], dead: list[Function], as_region: bool, middle: int = 0,
-           entries: int = 2) -> str:
-    """The kernel's text with calls in its first entries: of `live` at both ends, of `dead` in the middle."""
+           entries: int = 2, tag: int = 0) -> str:
+    """
+    The kernel's text with calls in its first entries: of `live` at both ends, of `dead` in the middle. A kernel can get
+    calls of several files, one after the other: each file has a tag, and scratch memory of its own.
+    """
     plain = blanked(kernel)
     inserts: list[tuple[int, str]] = []
     for match in list(ENTRY.finditer(plain))[:entries]:
         begin, inside, last = places(plain, match.end(), end_of_body(plain, match.end()), middle)
         list_end = match.end(2) - 1 if match[2] else match.end(1)
         comma = "," if match[2] and match[2].strip("() \t\n") else ""
-        added = f"{comma} .param .u64 {SCRATCH}"
+        added = f"{comma} .param .u64 {SCRATCH}{tag}"
         inserts.append((list_end, added if match[2] else f"({added})"))
         number = 4 * len(inserts)
         for at, functions, runs in ((begin, live, True), (last, live, True), (inside, dead, False)):
             if functions:
-                inserts.append((at, "\n" + site(functions, number, as_region, runs)))
+                inserts.append((at, "\n" + site(functions, number, as_region, runs, tag)))
             number += 1
     if not as_region and inserts:
         start = min(at for at, _ in inserts)

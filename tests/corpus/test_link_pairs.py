@@ -47,7 +47,7 @@ def test_calls_stand_at_three_places() -> None:
     function = splice.functions_of(FUNCTIONS)[0]
     kernel = ".version 8.0\n.target sm_80\n.visible .entry k(.param .u32 n)\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, 1;\nmov.u32 %r2, 2;\nret;\n}\n"
     text = splice.splice(kernel, [function], [function], as_region=True)
-    assert ".param .u32 n, .param .u64 ia_scratch" in text
+    assert ".param .u32 n, .param .u64 ia_scratch0" in text
     assert text.count("intarsia.call") == 3 and text.count("setp.eq.s32 %ia_p, %ia_r2, -2;") == 1
     order = re.findall(r"mov\.u32 %r1, 1|mov\.u32 %r2, 2|intarsia\.call|\bret;", text)
     assert order in (["intarsia.call", "mov.u32 %r1, 1", "intarsia.call", "mov.u32 %r2, 2", "intarsia.call", "ret;"],
@@ -75,6 +75,39 @@ def test_pairs_compute_the_same(results) -> None:
     assert [verdict for _, verdict, _ in checked].count("same result") >= len(checked) // 2
 
 
+def test_several_files_at_once_say_the_same(results) -> None:
+    corpus, checked = results
+    some = [pair for pair, _, _ in checked if "flip_rows" in pair.kernel]
+    groups = link_pairs.bundled(some, 3)
+    assert sorted(p.title for g in groups for p in g) == sorted(p.title for p in some)
+    assert max(map(len, groups)) == 3 and all(len({p.kernel for p in g}) == 1 for g in groups)
+    together = link_pairs.check_all(some, corpus, PROGRAM, 2, together=3)
+    assert {(p.title, v) for p, v, _ in together} == {(p.title, v) for p, v, _ in checked if p in some}
+
+
+def test_one_wrong_file_of_several_is_found(results, monkeypatch) -> None:
+    corpus, checked = results
+    pairs = max(link_pairs.bundled([p for p, v, _ in checked if v == "same result"], 3), key=len)
+    link = link_pairs.link
+
+    def spoilt(program, kernel, given, out, *options):
+        report = link(program, kernel, given, out, *options)
+        if "// corpus marker" in kernel.read_text():
+            out.write_text(add_garbage(out.read_text()))
+        return report
+
+    read_calls = link_pairs.put_calls
+
+    def marked(some, *rest):
+        text, *others = read_calls(some, *rest)
+        return (text + "// corpus marker\n" if pairs[-1] in some else text, *others)
+
+    monkeypatch.setattr(link_pairs, "link", spoilt)
+    monkeypatch.setattr(link_pairs, "put_calls", marked)
+    verdicts = [verdict for verdict, _ in link_pairs.check(pairs, corpus, PROGRAM)]
+    assert verdicts == ["same result"] * (len(pairs) - 1) + ["ptxas refuses it"] and len(pairs) > 1
+
+
 def lose_results(text: str) -> str:
     """Without the lines that keep what functions returned."""
     return re.sub(r"^.*st\.global\.b\d+ \[%ia_d1\+.*$", "", text, flags=re.M)
@@ -97,11 +130,11 @@ def test_a_wrong_link_is_seen(results, monkeypatch, spoil, verdict) -> None:
     pair = next(p for p, v, _ in checked if v == "same result" and p.region.runnable and "flip_rows" in p.kernel)
     link = link_pairs.link
 
-    def spoilt(program, kernel, region, as_region, out, *options):
-        report = link(program, kernel, region, as_region, out, *options)
+    def spoilt(program, kernel, given, out, *options):
+        report = link(program, kernel, given, out, *options)
         if "--no-inline" not in options:
             out.write_text(spoil(out.read_text()))
         return report
 
     monkeypatch.setattr(link_pairs, "link", spoilt)
-    assert link_pairs.check(pair, corpus, PROGRAM)[0] == verdict
+    assert link_pairs.check([pair], corpus, PROGRAM)[0][0] == verdict
