@@ -239,7 +239,10 @@ def test_what_a_failing_pe_said_last_is_not_lost(run, script):
 def test_a_pe_killed_by_a_signal(run, script):
     done = run(2, script("if pe == 1: os.kill(os.getpid(), signal.SIGSEGV)\ntime.sleep(60)"))
     assert done.code == 128 + signal.SIGSEGV
-    assert done.err == "error: PE 1 was killed by signal 11 (Segmentation fault); the others were stopped\n"
+    assert done.err.endswith("error: PE 1 was killed by signal 11 (Segmentation fault); the others were stopped\n")
+    lines = [line for line in done.err.splitlines() if line.startswith("[pe 1]")]
+    assert "[pe 1] Fatal Python error: Segmentation fault" in lines
+    assert re.fullmatch(r'\[pe 1\]   File ".*", line \d+ in <module>', lines[-1]), "which line of Python it was"
 
 
 def test_a_lone_pe_killed_by_a_signal(run, script):
