@@ -248,7 +248,7 @@ def _arguments(
             if constant is None or isinstance(constant, (bool, int, float)):
                 texts.append(_immediate(constant, type_))
                 continue
-            value = _scalar(arg, type_, semantic)
+            value = _scalar(arg, type_, signature.whole[index], semantic)
         except _Refused as why:
             what = f"argument {index + 1} of {region._name}{signature} is {type_}, the kernel passes {why}"
             raise _Refused(what, why.hint) from None
@@ -279,7 +279,7 @@ def _immediate(value: Any, type_: str) -> str:
     return str(number)
 
 
-def _scalar(arg: Any, type_: str, semantic: Any) -> Any:
+def _scalar(arg: Any, type_: str, whole: bool, semantic: Any) -> Any:
     """The argument as a scalar whose register fits a parameter of type `type_`, as far as C would convert it."""
     if not isinstance(arg, tl.tensor):
         raise _Refused(_kind(arg))
@@ -287,7 +287,7 @@ def _scalar(arg: Any, type_: str, semantic: Any) -> Any:
         raise _Refused(f"a block, {arg.type}", "region arguments are scalars; pass a pointer")
     given = arg.dtype
     if given.is_floating():
-        return _float_scalar(arg, type_, semantic)
+        return _float_scalar(arg, type_, whole, semantic)
     if type_ in (".f32", ".f64"):
         hint = None if given.is_ptr() else f"convert it: .to(tl.float{_bits(type_)})"
         raise _Refused(f"{given}", hint)
@@ -301,8 +301,14 @@ def _scalar(arg: Any, type_: str, semantic: Any) -> Any:
     return arg
 
 
-def _float_scalar(arg: Any, type_: str, semantic: Any) -> Any:
+def _float_scalar(arg: Any, type_: str, whole: bool, semantic: Any) -> Any:
     given = arg.dtype
+    if whole and given.primitive_bitwidth == _bits(type_):
+        to = f"tl.int{_bits(type_)}"
+        raise _Refused(
+            f"{given}, and the function reads an integer",
+            f"convert it: .to({to}), or, where the function wants a float's bits, .to({to}, bitcast=True)",
+        )
     if given.primitive_bitwidth == 16 and type_ in (".b16", ".b8[2]"):  # a C++ half is a structure of two bytes
         return semantic.bitcast(arg, tl.int16)
     if given.primitive_bitwidth != _bits(type_):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import os
+import re
 import threading
 import warnings
 import weakref
@@ -27,16 +28,21 @@ _Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True)
 class Signature:
-    """PTX types of a function, ".b64" or ".b8[12]"; `result` is None if it returns nothing."""
+    """
+    PTX types of a function, ".b64" or ".b8[12]"; `result` is None if it returns nothing. `whole` says of each parameter
+    whether the function reads it as an integer.
+    """
 
     params: tuple[str, ...]
     result: str | None
+    whole: tuple[bool, ...]
 
     @staticmethod
     def parse(text: str) -> Signature:
         params, _, result = text.partition(" -> ")
-        inside = params[1:-1]
-        return Signature(tuple(inside.split(", ")) if inside else (), result or None)
+        types = params[1:-1].split(", ") if params != "()" else []
+        bits = [re.sub(r"^\.[us]", ".b", t) for t in (*types, result)]
+        return Signature(tuple(bits[:-1]), bits[-1] or None, tuple(t[1] in "us" for t in types))
 
     def __str__(self) -> str:
         return f"({', '.join(self.params)})" + (f" -> {self.result}" if self.result else "")

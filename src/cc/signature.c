@@ -2,7 +2,8 @@
  * What a function of a unit takes and returns, as PTX tells it.
  *
  * CUDA compilers declare ints and floats alike: `.param .b32`. Which one it is shows in the body: a parameter that is
- * read as a whole and only as .f32 is a float, a result that is written only so as well.
+ * read as a whole and only as .f32 is a float, one that is read only as .u32 or .s32 is an integer (or a float whose
+ * bits are taken), a result that is written only so as well.
  */
 #include <inttypes.h>
 
@@ -41,15 +42,22 @@ static its_type access_type(its_context *ctx, const its_insn *insn, const its_sy
     return base->offset == 0 && mnemonic->vec == 1 && its_type_size(type) == param->size ? type : ITS_TYPE_NONE;
 }
 
-/* The float type in which the body always accesses `param`, or ITS_TYPE_NONE. */
-static its_type float_type(its_context *ctx, const its_func *func, const its_symbol *param) {
+/* Whether the type says more than how many bits there are. */
+static bool tells(its_type type) {
+    return its_type_is_real(type) || its_type_kind_of(type) == ITS_KIND_INT;
+}
+
+/* The type in which the body always accesses `param`, up to the sign, or ITS_TYPE_NONE if it is now this and now that.
+ */
+static its_type type_in_body(its_context *ctx, const its_func *func, const its_symbol *param) {
     its_type result = ITS_TYPE_NONE;
     for (const its_node *node = func->first; node != NULL; node = node->next) {
         if (node->kind != ITS_NODE_INSN) continue;
         bool found;
         its_type type = access_type(ctx, (const its_insn *)node, param, &found);
         if (!found) continue;
-        if (!its_type_is_real(type)) return ITS_TYPE_NONE;
+        bool other = result != ITS_TYPE_NONE && its_type_kind_of(type) != its_type_kind_of(result);
+        if (!tells(type) || other) return ITS_TYPE_NONE;
         result = type;
     }
     return result;
@@ -60,7 +68,7 @@ static void put_type(signature_job *job, const its_func *func, const its_symbol 
         its_buffer_printf(&job->text, ".b8[%" PRIu64 "]", param->size);
         return;
     }
-    its_type type = its_type_is_real((its_type)param->type) ? (its_type)param->type : float_type(job->ctx, func, param);
+    its_type type = tells((its_type)param->type) ? (its_type)param->type : type_in_body(job->ctx, func, param);
     if (type == ITS_TYPE_NONE && param->size <= 8) type = its_type_of_bytes(param->size);
     its_buffer_text(&job->text, type != ITS_TYPE_NONE ? its_type_text(type) : its_type_text(param->type));
 }

@@ -12,6 +12,9 @@ static const char module[] =
     "    st.param.f32 [r+0], %f1;\n    ret;\n}\n"
     ".visible .func (.param .b64 r) others(.param .align 4 .b8 s[12], .param .u16 h, .param .f32 f, .param .s64 l)\n{\n"
     "    .reg .b64 %rd<2>;\n    ld.param.u64 %rd1, [l];\n    st.param.b64 [r], %rd1;\n    ret;\n}\n"
+    ".visible .func (.param .b64 r) whole(.param .b32 a, .param .b32 b)\n{\n" /* either sign; only bits */
+    "    .reg .b64 %rd<2>;\n    .reg .b32 %r<4>;\n    ld.param.u32 %r1, [a];\n    ld.param.s32 %r2, [a];\n"
+    "    ld.param.b32 %r3, [b];\n    st.param.u64 [r], %rd1;\n    ret;\n}\n"
     ".visible .func (.param .align 8 .b8 r[16]) pair()\n{\n    ret;\n}\n"
     ".extern .func elsewhere(.param .b32 x);\n";
 
@@ -28,7 +31,8 @@ static void signatures(void **state) {
     compile_ok(f, &input);
     expect_signature(f, "nothing", "()");
     expect_signature(f, "floats", "(.f32, .f64, .b32, .b32) -> .f32");
-    expect_signature(f, "others", "(.b8[12], .b16, .f32, .b64) -> .b64");
+    expect_signature(f, "others", "(.b8[12], .u16, .f32, .s64) -> .b64");
+    expect_signature(f, "whole", "(.s32, .b32) -> .u64");
     expect_signature(f, "pair", "() -> .b8[16]");
 }
 

@@ -313,6 +313,11 @@ def unknown(p, i, f):
 
 
 @triton.jit
+def float_for_int_of_its_size(p, i, f):
+    unit.two(i / 2, i)
+
+
+@triton.jit
 def template_alone(p, i, f):
     unit.measure(p)
 
@@ -330,6 +335,7 @@ def half_of_no_kind(p, i, f):
         (narrow_for_wide, r"argument 1 of wide\(.b64\) -> .b64 is .b64, the kernel passes int32"),
         (int_for_float, r"argument 1 of half_of\(.f32\) -> .f32 is .f32, the kernel passes int32"),
         (float_for_int, r"is .b32, the kernel passes fp64"),
+        (float_for_int_of_its_size, r"is .b32, the kernel passes fp32, and the function reads an integer"),
         (float_constant_for_int, r"is .b32, the kernel passes the float 1.5"),
         (pointer_for_int, r"is .b32, the kernel passes pointer<fp32>"),
         (block, r"passes a block, .*\n(.*\n)*.*region arguments are scalars; pass a pointer"),
