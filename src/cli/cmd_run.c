@@ -125,7 +125,7 @@ static void enter_world(uint32_t pe, void *user) {
     set_number("LOCAL_RANK", pe);
     set_number("WORLD_SIZE", w->n_pes);
     set_number("LOCAL_WORLD_SIZE", w->n_pes);
-    setenv("PYTHONUNBUFFERED", "1", 0); /* lines appear when they are printed, also through our pipe */
+    setenv("PYTHONUNBUFFERED", "1", 0);   /* lines appear when they are printed, also through our pipe */
     setenv("PYTHONFAULTHANDLER", "1", 0); /* a crash in a host file says which line of Python called it */
 }
 
