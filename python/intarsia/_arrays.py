@@ -7,7 +7,6 @@ Triton launch as they are, and to the host by copies: `a.numpy()`, `a.copy_from(
 
 from __future__ import annotations
 
-import contextlib
 import math
 import warnings
 import weakref
@@ -180,7 +179,7 @@ def _forgotten(backend: _runtime.Backend, kind: int, address: int, size: int) ->
     if backend.closed:
         return
     if kind == _lib.MEMORY_DEVICE:
-        with contextlib.suppress(Error):  # after a fault everything fails, and the fault has been told
+        with backend.unseen():  # after a fault everything fails
             backend.free(kind, address)
     else:
         warnings.warn(

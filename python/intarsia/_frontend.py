@@ -104,6 +104,9 @@ def _source(
         raise Error("regions can't run in Triton's interpreter; unset TRITON_INTERPRET, the simulator runs them")
     if isinstance(options, str):
         raise Error("options is a list of texts, not one text")
+    for option in options:
+        if not isinstance(option, str):
+            raise Error(f"options is a list of texts, and {option!r} is none")
     if dialect not in _DIALECTS and not os.path.exists(dialect):
         raise Error(f"there is no dialect called {dialect!r}; there are {' and '.join(_DIALECTS)}")
     if text is not None:

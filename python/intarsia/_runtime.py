@@ -16,6 +16,7 @@ from . import _lib, _triton, _units
 from ._errors import Error
 
 _LONGEST_SITE = 200
+_MOST = 2**32 - 1
 
 
 class Backend:
@@ -24,6 +25,7 @@ class Backend:
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         self._fault: Error | None = None
+        self.fault_told = False  # whether it was raised where the program sees it
         self._threads = 0
         self._ops = handle.contents.ops.contents
         self._ctx = _lib.Context(handle.contents.ctx)
@@ -56,8 +58,17 @@ class Backend:
         error = self._ctx.error(status)
         if status == _lib.ERR_FAULT:
             self._fault = self._fault or error
+            self.fault_told = True
             raise Error(str(self._fault), self._fault.diagnostics, self._fault.status)
         raise error
+
+    @contextlib.contextmanager
+    def unseen(self) -> Iterator[None]:
+        """For what is called behind the program's back: what fails is not raised, and a fault has yet to be told."""
+        told = self.fault_told
+        with contextlib.suppress(Error):
+            yield
+        self.fault_told = told
 
     @property
     def handle(self) -> Any:
@@ -169,9 +180,9 @@ class Function:
     ) -> None:
         buffers = [ctypes.create_string_buffer(p, len(p)) for p in params]
         pointers = (c_void_p * len(buffers))(*(ctypes.addressof(b) for b in buffers))
-        given = _lib.Launch(
-            grid=(c_uint32 * 3)(*grid),
-            block=(c_uint32 * 3)(*block),
+        given = _lib.Launch(  # what has more than 32 bits is too large as well, and must not become small
+            grid=(c_uint32 * 3)(*(min(n, _MOST) for n in grid)),
+            block=(c_uint32 * 3)(*(min(n, _MOST) for n in block)),
             shared=shared,
             stream=stream,
             params=ctypes.cast(pointers, POINTER(c_void_p)),
@@ -307,9 +318,13 @@ def _close() -> None:
 
 
 def _at_exit() -> None:
-    """A fault that nobody has waited for must not pass as success. After an exception there is nothing to wait for."""
+    """
+    A fault that nobody has waited for must not pass as success; one that the program has caught is its own affair. After
+    an exception there is nothing to wait for.
+    """
     if _current is None:
         return
+    told = _current.fault_told
     if hasattr(sys, "last_value"):
         if _current.name == "cuda":
             _tell_of_waits(_current)
@@ -319,8 +334,9 @@ def _at_exit() -> None:
     try:
         finalize()
     except Error as error:
-        print(error, file=sys.stderr)
-        _leave()
+        if not told:
+            print(error, file=sys.stderr)
+            _leave()
 
 
 def _tell_of_waits(backend: Backend) -> None:

@@ -221,5 +221,7 @@ def call_site() -> str:
 
 
 def check_exists(path: str) -> None:
-    if not os.path.isfile(path):
+    if os.path.isdir(path):
+        raise Error(f"{path} is a folder; name the file in it")
+    if not os.path.exists(path):
         raise Error(f"{path} doesn't exist; paths are relative to the file that names them")

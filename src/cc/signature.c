@@ -82,6 +82,9 @@ static its_status signature_body(void *user) {
         return its_fail(job->ctx, ITS_ERR_INPUT, NULL, "%s defines no function %s", job->unit->path, job->name);
     }
     const its_func *func = symbol->func;
+    if (symbol->flags & ITS_SYM_ENTRY)
+        return its_fail(job->ctx, ITS_ERR_INPUT, "declare it __device__",
+                        "'%s' is a kernel (__global__), which no kernel can call", job->name);
     its_buffer_char(&job->text, '(');
     for (uint32_t i = 0; i < func->params.n; i++) {
         if (i > 0) its_buffer_text(&job->text, ", ");

@@ -27,6 +27,7 @@ extern "C" __device__ long long wide(long long x) { return x * 5; }
 extern "C" __device__ bool is_odd(int x) { return x & 1; }
 extern "C" __device__ float *next(float *p) { return p + 1; }
 extern "C" __device__ void nothing() {}
+extern "C" __global__ void whole_kernel() {}
 struct pair { int a, b; };
 extern "C" __device__ int of_pair(pair p) { return p.a + p.b; }
 extern "C" __device__ pair to_pair(int a) { return pair{a, a}; }
@@ -318,6 +319,11 @@ def float_for_int_of_its_size(p, i, f):
 
 
 @triton.jit
+def kernel_of_its_own(p, i, f):
+    unit.whole_kernel()
+
+
+@triton.jit
 def template_alone(p, i, f):
     unit.measure(p)
 
@@ -346,6 +352,7 @@ def half_of_no_kind(p, i, f):
         (text, r"the kernel passes 'one'"),
         (wrong_arity, r"two\(.b32, .b32\) -> .b32 takes 2 arguments, its Python declaration has 1 argument"),
         (unknown, r"defines no function 'tow'; .*two, .*\n(.*\n)*hint: did you mean 'two'"),
+        (kernel_of_its_own, r"'whole_kernel' is a kernel \(__global__\), which no kernel can call"),
         (template_alone, r"defines no function 'measure';.*\n(.*\n)*hint: .* of a template .* 'measure<float>'"),
         (half_of_no_kind, r"to_half.* returns a structure.*\n(.*\n)*hint: .*dtype=tl.float16"),
     ],
@@ -407,6 +414,13 @@ def test_paths_are_relative_to_the_caller(python, tmp_path):
     done = python(script)
     assert done.stdout == "('one',)\n"
     assert f"{tmp_path}/sub/none.cu doesn't exist" in done.stderr and done.returncode == 1
+
+
+def test_what_is_no_device_file_is_refused_at_once(tmp_path):
+    with pytest.raises(intarsia.Error, match=f"{tmp_path} is a folder; name the file in it"):
+        intarsia.load(tmp_path)
+    with pytest.raises(intarsia.Error, match="options is a list of texts, and 3 is none"):
+        intarsia.load(source="", options=[3])
 
 
 def test_a_syntax_error_has_the_users_line_and_nothing_is_kept(tmp_path):

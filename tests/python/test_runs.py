@@ -102,6 +102,11 @@ def test_a_callable_grid_and_warmup(simulator):
     assert (y.numpy() == 3).all()
 
 
+@triton.jit
+def store_one(x):
+    tl.store(x, 1.0)
+
+
 @triton.autotune([triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 64})], key=["n"])
 @triton.jit
 def tuned(x, y, n, by, BLOCK: tl.constexpr):
@@ -201,6 +206,31 @@ del x
 """
     done = python(script)
     assert done.returncode == 1 and "kernel" in done.stderr
+
+
+def test_a_fault_that_was_caught_is_the_programs_own_affair(python):
+    script = """
+import intarsia, triton
+unit = intarsia.load(source='extern "C" __device__ void f(int *p) { p[1000] = 1; }')
+@triton.jit
+def kernel(p):
+    unit.f(p)
+x = intarsia.zeros(4, "int32")
+kernel[(1,)](x)
+try:
+    intarsia.synchronize()
+except intarsia.Error as error:
+    print("caught", len(error.diagnostics))
+del x
+"""
+    done = python(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "caught 1\n", "")
+
+
+def test_a_grid_of_more_than_32_bits_is_too_large(simulator):
+    x = simulator.zeros(1)
+    with pytest.raises(intarsia.Error, match=r"kernel 'store_one' can't be launched: the grid is larger than 2147483647"):
+        store_one[(1 << 33,)](x)
 
 
 # -- several PEs -------------------------------------------------------------------------------------------------------
