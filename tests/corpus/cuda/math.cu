@@ -17,13 +17,27 @@
 EACH1(ONE)
 EACH2(TWO)
 
-extern "C" __global__ void rounded(float *f, double *d) {
-    float a = f[0], b = f[1], c = f[2];
-    f[3] = __fadd_rn(a, b) + __fadd_rz(b, c) + __fmul_ru(a, c) + __fmul_rd(a, b) + __fmaf_rz(a, b, c) + __fdiv_rn(a, b);
-    f[4] = __fsqrt_rd(a) + __frcp_ru(b) + __fdividef(a, c) + __saturatef(b) + __frsqrt_rn(c);
-    f[5] = __sinf(a) + __cosf(b) + __expf(c) + __logf(a) + __powf(a, b) + __exp10f(c) + __tanf(a);
-    d[3] = __dadd_ru(d[0], d[1]) + __dmul_rz(d[1], d[2]) + __fma_rd(d[0], d[1], d[2]) + __ddiv_rz(d[0], d[1]);
-    d[4] = __dsqrt_ru(d[0]) + __drcp_rn(d[1]) + rcbrt(d[2]);
+#define MODES(F, ...) F##_rn(__VA_ARGS__), F##_rz(__VA_ARGS__), F##_ru(__VA_ARGS__), F##_rd(__VA_ARGS__)
+
+extern "C" __global__ void rounded(float *out, const float *in) {
+    float a = in[threadIdx.x * 3], b = in[threadIdx.x * 3 + 1], c = in[threadIdx.x * 3 + 2];
+    float r[] = {MODES(__fadd, a, b), MODES(__fsub, a, b), MODES(__fmul, a, b), MODES(__fmaf, a, b, c), MODES(__fdiv, a, b),
+                 MODES(__fsqrt, fabsf(c)), MODES(__frcp, b), __frsqrt_rn(fabsf(c))};
+    for (int i = 0; i < 29; i++) out[i * blockDim.x + threadIdx.x] = r[i];
+}
+
+extern "C" __global__ void rounded_double(double *out, const double *in) {
+    double a = in[threadIdx.x * 3], b = in[threadIdx.x * 3 + 1], c = in[threadIdx.x * 3 + 2];
+    double r[] = {MODES(__dadd, a, b), MODES(__dsub, a, b), MODES(__dmul, a, b), MODES(__fma, a, b, c), MODES(__ddiv, a, b),
+                  MODES(__dsqrt, fabs(c)), MODES(__drcp, b)};
+    for (int i = 0; i < 28; i++) out[i * blockDim.x + threadIdx.x] = r[i];
+}
+
+extern "C" __global__ void approximate(float *out, const float *in) {
+    float a = in[threadIdx.x], b = in[threadIdx.x + 1];
+    float r[] = {__fdividef(a, b), __saturatef(a - 2.0f), __sinf(a), __cosf(a), __expf(a), __logf(a), __log2f(a), __log10f(a),
+                 __powf(a, b), __exp10f(b), __tanf(a - 1.5f)};
+    for (int i = 0; i < 11; i++) out[i * blockDim.x + threadIdx.x] = r[i];
 }
 
 extern "C" __global__ void parts(float *f, double *d, int *n) {
@@ -31,8 +45,8 @@ extern "C" __global__ void parts(float *f, double *d, int *n) {
     sincosf(f[0], &s, &c);
     double ds, dc, whole;
     sincospi(d[0], &ds, &dc);
-    f[1] = s + c + frexpf(f[2], n) + ldexpf(f[3], n[1]) + modff(f[4], f + 5) + scalbnf(f[6], 3);
+    f[1] = s * 10 + c + frexpf(f[2], n) + ldexpf(f[3], n[1]) + modff(f[4], f + 5) + scalbnf(f[6], 3);
     d[1] = ds + dc + frexp(d[2], n + 2) + modf(d[3], &whole) + whole + logb(d[4]) + remquo(d[5], d[6], n + 3);
     n[4] = isnan(f[1]) + isinf(d[1]) * 2 + signbit(f[2]) * 4 + isfinite(d[2]) * 8 + ilogbf(f[3]) + (int)lrintf(f[4]);
-    n[5] = (int)llround(d[7]) + __float2int_rn(f[7]) + __double2hiint(d[0]) + __double2loint(d[1]);
+    n[5] = (int)llround(d[7]) + __float2int_rn(f[7]) + __double2hiint(d[0]) + __double2loint(d[0]);
 }
