@@ -1,4 +1,5 @@
 // corpus: nvrtc nvcc; sm_80 sm_90a sm_100a; -std=c++17
+// corpus debug: nvcc; sm_90a; -std=c++17 -G
 // corpus: clang+; sm_90a; -O3 -std=c++17
 // Small floating-point types: half, bfloat16, fp8, fp6, fp4, and their packed forms.
 #include <cuda_bf16.h>
@@ -7,46 +8,108 @@
 #include <cuda_fp6.h>
 #include <cuda_fp8.h>
 
-extern "C" __global__ void half_math(__half *h, __half2 *p, float *f) {
+// Result k of thread i goes to out[k * blockDim.x + i].
+#define SPREAD(out, r) for (unsigned k = 0; k < sizeof(r) / sizeof(*r); k++) (out)[k * blockDim.x + threadIdx.x] = r[k];
+
+extern "C" __global__ void half_math(__half *out, const __half *x, const __half *y) {
     int i = threadIdx.x;
-    __half a = h[i], b = h[i + 1];
-    h[i] = __hadd(a, b) * b - a / b + hsqrt(a) + hexp(b) + hlog2(a) + hsin(b) + __hfma_relu(a, b, a) + __habs(b) + htanh(a);
-    __half2 x = p[i], y = p[i + 1];
-    p[i] = __hfma2(x, y, x) + __hmul2_sat(x, y) + __hmax2(x, y) + h2rcp(x) + h2exp2(y) + __lowhigh2highlow(x);
-    f[i] = __half2float(__hmin_nan(a, b)) + (float)__hgt(a, b) + (float)__hbeq2(x, y) + __low2float(x) + (float)__half2int_rz(a);
-    h[i + 64] = __float2half_rd(f[i]) + __int2half_rn(i) + __ushort_as_half((unsigned short)i) + __double2half(0.1);
-    h[i + 65] = __shfl_xor_sync(~0u, a, 1);
-    atomicAdd(h + 200, a);
-    atomicAdd(p + 200, x);
-    h[i + 66] = __ldg(h + 5) + __hcmadd(x, y, x).x;
+    __half a = x[i], b = y[i], p = __habs(a);
+    __half r[] = {a + b, a - b, a * b, a / b, __hfma(a, b, a), __hfma_sat(a, b, a), __hfma_relu(a, b, a), __hadd_sat(a, b),
+                  __hsub_sat(a, b), __hmul_sat(a, b), p, __hneg(a), __hmin(a, b), __hmax(a, b), __hmin_nan(a, b), __hmax_nan(a, b),
+                  hfloor(a), hceil(a), htrunc(a), hrint(a), hsqrt(p), hrcp(b), hrsqrt(p), hexp(b), hexp2(b), hexp10(b),
+                  hlog(p), hlog2(p), hlog10(p), hsin(a), hcos(a), htanh(a), __shfl_xor_sync(~0u, a, 1), __ldg(x + i)};
+    SPREAD(out, r)
 }
 
-extern "C" __global__ void bfloat_math(__nv_bfloat16 *h, __nv_bfloat162 *p, float *f) {
+extern "C" __global__ void half2_math(__half2 *out, const __half2 *x, const __half2 *y) {
     int i = threadIdx.x;
-    __nv_bfloat16 a = h[i], b = h[i + 1];
-    h[i] = a * b + a - b / a + hrsqrt(a) + hexp2(b) + __hneg(a) + __hmax(a, b) + hfloor(a);
-    __nv_bfloat162 x = p[i], y = p[i + 1];
-    p[i] = __hfma2(x, y, x) + __hmin2(x, y) + __floats2bfloat162_rn(f[0], f[1]);
-    f[i] = __bfloat162float(a) + (float)(a < b) + __high2float(x) + (float)__bfloat162short_rn(b);
-    atomicAdd(h + 200, a);
-    atomicAdd(p + 200, x);
+    __half2 a = x[i], b = y[i];
+    __half2 r[] = {a + b, a * b, __hfma2(a, b, a), __hmul2_sat(a, b), __hfma2_relu(a, b, a), __hmax2(a, b), __hmin2_nan(a, b),
+                   __lowhigh2highlow(a), __lows2half2(a, b), __highs2half2(a, b), __hcmadd(a, b, a), h2floor(a), h2rcp(b), h2exp2(b),
+                   __hgt2(a, b), __hneu2(a, b), __shfl_down_sync(~0u, a, 3)};
+    SPREAD(out, r)
 }
 
-extern "C" __global__ void minis(__nv_fp8_e4m3 *a, __nv_fp8_e5m2 *b, __nv_fp8x4_e4m3 *c, float *f, __half2 *h, __nv_fp8_storage_t *s) {
-    int i = threadIdx.x;
-    f[i] = float(a[i]) + float(b[i]);
-    a[i] = __nv_fp8_e4m3(f[i + 1]);
-    b[i] = __nv_fp8_e5m2(h[i].x);
-    c[i] = __nv_fp8x4_e4m3(make_float4(f[0], f[1], f[2], f[3]));
-    s[i] = __nv_cvt_float_to_fp8(f[i], __NV_NOSAT, __NV_E5M2);
-    *(__nv_fp8x2_storage_t *)(s + 2) = __nv_cvt_halfraw2_to_fp8x2(h[i], __NV_SATFINITE, __NV_E4M3);
-    h[i + 1] = __half2(__nv_cvt_fp8x2_to_halfraw2(*(__nv_fp8x2_storage_t *)s, __NV_E5M2));
+extern "C" __global__ void half_tests(int *out, const __half *x, const __half *y) {
+    __half a = x[threadIdx.x], b = y[threadIdx.x];
+    int r[] = {__heq(a, b), __hne(a, b), __hlt(a, b), __hle(a, b), __hgt(a, b), __hge(a, b), __hequ(a, b), __hneu(a, b), __hltu(a, b),
+               __hgeu(a, b), __hisnan(a), __hisinf(a), __half2int_rn(a), __half2int_rz(a), __half2int_ru(a), __half2int_rd(a),
+               (int)__half2uint_rz(a), __half2short_rn(a), (int)__half2ushort_rz(a), (int)__half2ll_rn(a), (int)__half_as_ushort(a),
+               (int)__half2char_rz(a)};
+    SPREAD(out, r)
 }
 
-extern "C" __global__ void micro(__nv_fp6_storage_t *a, __nv_fp4x2_storage_t *b, float2 *f, __half2 *h) {
+extern "C" __global__ void to_half(__half *out, const float *x, const double *d, const int *n) {
+    float f = x[threadIdx.x];
+    int i = n[threadIdx.x];
+    __half r[] = {__float2half(f), __float2half_rz(f), __float2half_ru(f), __float2half_rd(f), __double2half(d[threadIdx.x]),
+                  __int2half_rn(i), __int2half_rz(i), __int2half_ru(i), __int2half_rd(i), __uint2half_rn((unsigned)i),
+                  __short2half_rn((short)i), __ushort2half_rd((unsigned short)i), __ll2half_rn((long long)i * 3),
+                  __ushort_as_half((unsigned short)i), __float22half2_rn(make_float2(f, -f)).y};
+    SPREAD(out, r)
+}
+
+extern "C" __global__ void half_sums(__half *h, __half2 *h2, __nv_bfloat16 *b, __nv_bfloat162 *b2) {
     int i = threadIdx.x;
-    a[i] = __nv_cvt_float_to_fp6(f[i].x, __NV_E2M3, cudaRoundNearest);
-    b[i] = __nv_cvt_float2_to_fp4x2(f[i], __NV_E2M1, cudaRoundNearest);
-    h[i] = __half2(__nv_cvt_fp4x2_to_halfraw2(b[i + 1], __NV_E2M1));
-    h[i + 1].x = __half(__nv_cvt_fp6_to_halfraw(a[i + 1], __NV_E3M2));
+    atomicAdd(h + i % 2, __half(1.0f));
+    atomicAdd(h2, __half2(__half(1.0f), __half((float)(i % 4))));
+    atomicAdd(b + i % 2, __nv_bfloat16(1.0f));
+    atomicAdd(b2, __nv_bfloat162(__nv_bfloat16(1.0f), __nv_bfloat16((float)(i % 2))));
+}
+
+extern "C" __global__ void bfloat_math(__nv_bfloat16 *out, const __nv_bfloat16 *x, const __nv_bfloat16 *y) {
+    int i = threadIdx.x;
+    __nv_bfloat16 a = x[i], b = y[i], p = __habs(a);
+    __nv_bfloat162 v(a, b), w(b, a), f = __hfma2(v, w, v), m = __hmin2(v, w);
+    __nv_bfloat16 r[] = {a + b, a - b, a * b, a / b, __hfma(a, b, a), __hneg(a), p, __hmax(a, b), __hmin(a, b), hfloor(a), hceil(a),
+                         hsqrt(p), hrsqrt(p), hexp(b), hexp2(b), hlog(p), hlog2(p), hsin(a), f.x, f.y, m.x, m.y,
+                         __float2bfloat16_rz(1.0f / (i + 3)), __float2bfloat16_ru(1.0f / (i + 3)), __double2bfloat16(1.0 / (i + 3)),
+                         __int2bfloat16_rn(i * 12345)};
+    SPREAD(out, r)
+}
+
+extern "C" __global__ void bfloat_tests(int *out, const __nv_bfloat16 *x, const __nv_bfloat16 *y) {
+    __nv_bfloat16 a = x[threadIdx.x], b = y[threadIdx.x];
+    int r[] = {a < b, a == b, __hgeu(a, b), __hisnan(a), __bfloat162int_rn(a), __bfloat162int_rz(a), __bfloat162int_ru(a),
+               __bfloat162int_rd(a), __bfloat162short_rn(a), (int)__bfloat162ull_rz(a), (int)__bfloat16_as_ushort(a)};
+    SPREAD(out, r)
+}
+
+extern "C" __global__ void to_fp8(unsigned char *out, const float *x) {
+    float f = x[threadIdx.x];
+    __half h = __float2half(f);
+    unsigned char r[] = {__nv_cvt_float_to_fp8(f, __NV_SATFINITE, __NV_E4M3), __nv_cvt_float_to_fp8(f, __NV_NOSAT, __NV_E4M3),
+                         __nv_cvt_float_to_fp8(f, __NV_SATFINITE, __NV_E5M2), __nv_cvt_float_to_fp8(f, __NV_NOSAT, __NV_E5M2),
+                         __nv_cvt_double_to_fp8(f, __NV_SATFINITE, __NV_E4M3), __nv_cvt_halfraw_to_fp8(h, __NV_SATFINITE, __NV_E4M3),
+                         __nv_cvt_halfraw_to_fp8(h, __NV_SATFINITE, __NV_E5M2), __nv_fp8_e4m3(f).__x, __nv_fp8_e5m2(f).__x,
+                         (unsigned char)(__nv_cvt_float2_to_fp8x2(make_float2(f, -f), __NV_SATFINITE, __NV_E4M3) >> 8),
+                         (unsigned char)(__nv_fp8x4_e5m2(make_float4(f, 1, 2, -f)).__x >> 24),
+                         __nv_cvt_bfloat16raw_to_fp8(__float2bfloat16(f), __NV_SATFINITE, __NV_E5M2)};
+    SPREAD(out, r)
+}
+
+extern "C" __global__ void from_fp8(float *out, const unsigned char *x) {
+    unsigned char c = x[threadIdx.x];
+    __nv_fp8_e4m3 a;
+    __nv_fp8_e5m2 b;
+    a.__x = b.__x = c;
+    __half2 two = __half2(__nv_cvt_fp8x2_to_halfraw2((unsigned short)(c << 8 | 0x38), __NV_E4M3));
+    float r[] = {float(a), float(b), __half2float(__half(__nv_cvt_fp8_to_halfraw(c, __NV_E5M2))), __low2float(two), __high2float(two),
+                 (float)(int)a};
+    SPREAD(out, r)
+}
+
+extern "C" __global__ void to_micro(unsigned char *out, const float2 *x) {
+    float2 f = x[threadIdx.x];
+    unsigned char r[] = {__nv_cvt_float_to_fp6(f.x, __NV_E2M3, cudaRoundNearest), __nv_cvt_float_to_fp6(f.x, __NV_E3M2, cudaRoundNearest),
+                         __nv_cvt_float2_to_fp4x2(f, __NV_E2M1, cudaRoundNearest), __nv_cvt_float_to_fp4(f.y, __NV_E2M1, cudaRoundNearest)};
+    SPREAD(out, r)
+}
+
+extern "C" __global__ void from_micro(float *out, const unsigned char *x) {
+    unsigned char c = x[threadIdx.x];
+    __half2 two = __half2(__nv_cvt_fp4x2_to_halfraw2(c, __NV_E2M1));
+    float r[] = {__half2float(__half(__nv_cvt_fp6_to_halfraw(c & 63, __NV_E2M3))), __half2float(__half(__nv_cvt_fp6_to_halfraw(c & 63, __NV_E3M2))),
+                 __low2float(two), __high2float(two)};
+    SPREAD(out, r)
 }
