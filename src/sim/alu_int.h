@@ -158,6 +158,17 @@ static inline uint32_t dp2a_bits(uint32_t a, uint32_t b, uint32_t c, unsigned mo
     return (uint32_t)sum;
 }
 
+/* cvt.pack: mode is how many bits a result has, and 32 if it is signed. */
+static inline uint32_t pack_bits(int32_t a, int32_t b, uint32_t c, unsigned mode) {
+    unsigned bits = mode & 31;
+    int32_t low = mode & 32 ? -(1 << (bits - 1)) : 0, high = mode & 32 ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+    uint32_t kept = (1u << bits) - 1;
+    uint32_t upper = (uint32_t)(a < low ? low : a > high ? high : a) & kept;
+    uint32_t lower = (uint32_t)(b < low ? low : b > high ? high : b) & kept;
+    uint32_t packed = upper << bits | lower;
+    return bits == 16 ? packed : c << (2 * bits) | packed;
+}
+
 /* prmt: each nibble of the selector picks a byte of b:a; its top bit spreads that byte's sign. */
 static inline uint32_t prmt_bits(uint32_t a, uint32_t b, uint32_t selector) {
     uint64_t bytes = (uint64_t)b << 32 | a;

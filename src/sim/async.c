@@ -268,7 +268,12 @@ static its_sim_verdict arrive(its_sim_exec *x, const its_sim_op *op, uint32_t la
         return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
                                 "makes %u arrivals at the mbarrier at shared address %u, which waits for %u more",
                                 (unsigned)count, (unsigned)barrier->address, (unsigned)barrier->pending);
-    if (op->dst != UINT32_MAX) ((u64 *)(void *)(x->regs + op->dst))[lane] = barrier->phase;
+    if (op->size && count == barrier->pending)
+        return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC,
+                                "completes a phase of the mbarrier at shared address %u, which noComplete must not",
+                                (unsigned)barrier->address);
+    if (op->dst != UINT32_MAX)
+        ((u64 *)(void *)(x->regs + op->dst))[lane] = (u64)barrier->pending << 32 | barrier->phase;
     barrier->pending -= count;
     settle(barrier);
     return ITS_SIM_NEXT;

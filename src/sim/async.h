@@ -56,7 +56,7 @@ typedef struct its_sim_mbarrier {
     uint32_t address;
     uint32_t expected, pending; /* arrivals: of each phase, still to come in this one */
     int64_t bytes;              /* still to come */
-    uint32_t phase;             /* phases completed */
+    uint32_t phase;             /* phases completed; the state that arrivals give is this, and `pending` before them */
 } its_sim_mbarrier;
 
 struct its_sim_mbarriers {
@@ -105,7 +105,7 @@ enum { /* op->mode of COPY_GROUP */
 enum { /* op->mode of MBARRIER */
        ITS_MBARRIER_INIT,
        ITS_MBARRIER_INVAL,
-       ITS_MBARRIER_ARRIVE,    /* b: how many, dst: the state, or NOWHERE */
+       ITS_MBARRIER_ARRIVE,    /* b: how many, dst: the state, or NOWHERE; size: must not complete */
        ITS_MBARRIER_ARRIVE_TX, /* arrives once, and b bytes are to come */
        ITS_MBARRIER_DROP,
        ITS_MBARRIER_EXPECT,

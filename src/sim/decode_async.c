@@ -183,7 +183,18 @@ static const mbarrier_form *form_of(its_sim_decoder *d) {
     return NULL;
 }
 
+/* What was pending when the arrival was made stands in the upper half of the state. */
+static void pending_count(its_sim_decoder *d) {
+    its_sim_type(d, 0);
+    uint32_t state = its_sim_source(d, its_sim_operand(d, 1), ITS_TYPE_B64);
+    its_sim_emit1(d, ITS_SIM_UPPER_64, its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_U32), 4, state);
+}
+
 void its_sim_decode_mbarrier(its_sim_decoder *d) {
+    if (its_sim_has(d, ITS_MOD_PENDING_COUNT)) {
+        pending_count(d);
+        return;
+    }
     const mbarrier_form *form = form_of(d);
     if (!form) {
         its_sim_decode_none(d);
@@ -194,7 +205,7 @@ void its_sim_decode_mbarrier(its_sim_decoder *d) {
     if (bytes && mode == ITS_MBARRIER_ARRIVE) mode = ITS_MBARRIER_ARRIVE_TX;
     if (bytes && mode == ITS_MBARRIER_DROP) its_sim_refuse_form(d);
     if (its_sim_has(d, ITS_MOD_PARITY)) mode = ITS_MBARRIER_TEST_PARITY;
-    its_sim_has(d, ITS_MOD_NOCOMPLETE);
+    bool stays = its_sim_has(d, ITS_MOD_NOCOMPLETE);
     its_sim_type(d, 0);
     its_sim_tick_class(d, ITS_MODCLASS_SEMANTICS);
     its_sim_tick_class(d, ITS_MODCLASS_SCOPE);
@@ -215,4 +226,5 @@ void its_sim_decode_mbarrier(its_sim_decoder *d) {
     op->mode = mode;
     op->dst = dst;
     op->b = value;
+    op->size = stays;
 }

@@ -219,8 +219,33 @@ static void convert_pair(its_sim_decoder *d, format to, format from, its_sim_cvt
     op->size = (uint8_t)size;
 }
 
+/* cvt.pack: two numbers, saturated, beneath what c has. */
+static void pack(its_sim_decoder *d) {
+    static const struct {
+        its_mod mod;
+        uint16_t mode;
+    } forms[] = {{ITS_MOD_U16, 16}, {ITS_MOD_S16, 32 | 16}, {ITS_MOD_U8, 8}, {ITS_MOD_S8, 32 | 8},
+                 {ITS_MOD_U4, 4},   {ITS_MOD_S4, 32 | 4},   {ITS_MOD_U2, 2}, {ITS_MOD_S2, 32 | 2}};
+    its_mod to = its_sim_type_mod(d, 0);
+    uint16_t mode = 0;
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+        if (forms[i].mod == to) mode = forms[i].mode;
+    bool whole = (mode & 31) == 16;
+    if (!mode || !its_sim_has(d, ITS_MOD_SAT) || its_sim_type(d, 1) != ITS_TYPE_S32) its_sim_refuse_form(d);
+    if (!whole && its_sim_type(d, 2) != ITS_TYPE_B32) its_sim_refuse_form(d);
+    uint32_t a = its_sim_source(d, its_sim_operand(d, 1), ITS_TYPE_S32);
+    uint32_t b = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_S32);
+    uint32_t c = whole ? its_sim_const_bits(d, 0, 4) : its_sim_source(d, its_sim_operand(d, 3), ITS_TYPE_B32);
+    uint32_t dst = its_sim_target(d, its_sim_operand(d, 0), ITS_TYPE_S32);
+    its_sim_emit3(d, H(CVT_PACK), dst, 4, a, b, c)->mode = mode;
+}
+
 void its_sim_decode_cvt(its_sim_decoder *d) {
-    if (d->m->n_types != 2 || its_mnemonic_has(d->m, ITS_MOD_PACK)) {
+    if (its_sim_has(d, ITS_MOD_PACK)) {
+        pack(d);
+        return;
+    }
+    if (d->m->n_types != 2) {
         its_sim_decode_none(d);
         return;
     }

@@ -6,6 +6,7 @@ static const its_sim_element_type elements[] = {
     {ITS_MOD_E4M3, ITS_ELEMENT_E4M3, 8}, {ITS_MOD_E5M2, ITS_ELEMENT_E5M2, 8},  {ITS_MOD_S8, ITS_ELEMENT_S8, 8},
     {ITS_MOD_U8, ITS_ELEMENT_U8, 8},     {ITS_MOD_S4, ITS_ELEMENT_S4, 4},      {ITS_MOD_U4, ITS_ELEMENT_U4, 4},
     {ITS_MOD_F64, ITS_ELEMENT_F64, 64},  {ITS_MOD_F32, ITS_ELEMENT_F32, 32},   {ITS_MOD_S32, ITS_ELEMENT_S32, 32},
+    {ITS_MOD_B1, ITS_ELEMENT_B1, 1},
 };
 
 const its_sim_element_type *its_sim_element_of(its_sim_decoder *d, unsigned index) {

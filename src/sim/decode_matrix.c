@@ -16,26 +16,40 @@ static bool is_number(uint8_t kind) {
 static bool types_fit(const its_sim_element_type *a, const its_sim_element_type *b, const its_sim_element_type *c,
                       const its_sim_element_type *dd) {
     if (a->bits != b->bits || c->bits > 64 || dd->bits != c->bits) return false;
+    if (a->kind == ITS_ELEMENT_B1) return b->kind == ITS_ELEMENT_B1 && c->kind == ITS_ELEMENT_S32;
     if (a->kind == ITS_ELEMENT_F64) return b->kind == ITS_ELEMENT_F64 && c->kind == ITS_ELEMENT_F64;
     if (its_sim_is_integer(a)) return its_sim_is_integer(b) && c->kind == ITS_ELEMENT_S32;
     return a->kind <= ITS_ELEMENT_E5M2 && b->kind <= ITS_ELEMENT_E5M2 && is_number(c->kind) && is_number(dd->kind);
 }
 
+/* What of A's type the program says: how bits are combined is part of it. */
+static uint32_t kind_of_a(its_sim_decoder *d, const its_sim_element_type *a) {
+    if (a->kind != ITS_ELEMENT_B1) return a->kind;
+    bool both = its_sim_has(d, ITS_MOD_AND), either = its_sim_has(d, ITS_MOD_XOR);
+    if (both == either || !its_sim_has(d, ITS_MOD_POPC)) its_sim_refuse_form(d);
+    return both ? ITS_ELEMENT_B1 : ITS_ELEMENT_B1_XOR;
+}
+
 static void mma(its_sim_decoder *d) {
+    if (its_mnemonic_has(d->m, ITS_MOD_SP) || its_mnemonic_has(d->m, ITS_MOD_SP_ORDERED_METADATA)) {
+        its_sim_refuse(d, NULL, "the simulator doesn't have 'mma' with a sparse matrix ('.sp')");
+        return;
+    }
     bool aligned = its_sim_has(d, ITS_MOD_SYNC) && its_sim_has(d, ITS_MOD_ALIGNED);
     bool normal = its_sim_has(d, ITS_MOD_ROW) && its_sim_has(d, ITS_MOD_COL);
     its_matrix_shape s = its_sim_shape(d);
     const its_sim_element_type *dd = its_sim_element_of(d, 0), *a = its_sim_element_of(d, 1);
     const its_sim_element_type *b = its_sim_element_of(d, 2), *c = its_sim_element_of(d, 3);
     bool saturate = its_sim_has(d, ITS_MOD_SATFINITE);
-    if (s.m > 16 || s.n != 8 || s.k > ITS_MMA_MOST_K) its_sim_refuse_form(d);
+    uint32_t most = a->kind == ITS_ELEMENT_B1 ? ITS_MMA_MOST_BITS : ITS_MMA_MOST_K, kind = kind_of_a(d, a);
+    if (s.m > 16 || s.n != 8 || s.k > most) its_sim_refuse_form(d);
     if (!aligned || !normal || !types_fit(a, b, c, dd)) its_sim_refuse_form(d);
     if (s.m == 8 && s.k == 4 && a->kind != ITS_ELEMENT_F64) its_sim_refuse_form(d); /* another layout */
     if (registers_of(a, s.m, s.k) == 0 || registers_of(b, 8, s.k) == 0) its_sim_refuse_form(d);
     if (d->refused) return;
     uint32_t n[4] = {registers_of(dd, s.m, 8), registers_of(a, s.m, s.k), registers_of(b, 8, s.k),
                      registers_of(c, s.m, 8)};
-    uint32_t head[ITS_MMA_REGS] = {s.m, s.k, a->kind, b->kind, c->kind, dd->kind, saturate, n[1], n[2], n[3], n[0]};
+    uint32_t head[ITS_MMA_REGS] = {s.m, s.k, kind, b->kind, c->kind, dd->kind, saturate, n[1], n[2], n[3], n[0]};
     uint32_t list = (uint32_t)d->program->lists.count;
     for (unsigned i = 0; i < ITS_MMA_REGS; i++) ITS_PUSH(d->arena, &d->program->lists, head[i]);
     its_sim_take_fragment(d, its_sim_operand(d, 0), n[0], its_sim_fragment_type(dd), true);

@@ -338,8 +338,9 @@ void its_sim_decode_hint(its_sim_decoder *d) {
         break;
     }
     case ITS_OP_DISCARD:
-        its_sim_decode_none(d);
-        break; /* destroys data: not something to pass over */
+        its_sim_tick_all(d);
+        its_sim_emit_at(d, ITS_SIM_ACT_DISCARD, 0, (its_space)d->m->space);
+        break;
     default:
         its_sim_tick_all(d);
         its_sim_emit_act(d, ITS_SIM_ACT_PREFETCH);

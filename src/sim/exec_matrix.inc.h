@@ -165,6 +165,26 @@ static void mma_s32(const mma_job *job) {
         }
 }
 
+static void mma_b1(const mma_job *job) {
+    const u32 *const list = job->list;
+    const u32 blocks = job->m / 8, first_a = list[ITS_MMA_N_D], first_b = first_a + list[ITS_MMA_N_A];
+    const u32 first_c = first_b + list[ITS_MMA_N_B];
+    const bool either = list[ITS_MMA_A_TYPE] == ITS_ELEMENT_B1_XOR;
+    u32 out[16][8];
+    for (u32 row = 0; row < job->m; row++)
+        for (u32 n = 0; n < 8; n++) {
+            u32 sum = ITS_MMA_CELL(u32, first_c, row, n);
+            for (u32 j = 0; j < list[ITS_MMA_N_B]; j++) {
+                const u32 *a = (const u32 *)mma_reg(job, first_a + j * blocks + row / 8) + row % 8 * 4;
+                const u32 *b = (const u32 *)mma_reg(job, first_b + j) + n * 4;
+                for (u32 i = 0; i < 4; i++) sum += (u32)__builtin_popcount(either ? a[i] ^ b[i] : a[i] & b[i]);
+            }
+            out[row][n] = sum;
+        }
+    for (u32 row = 0; row < job->m; row++)
+        for (u32 n = 0; n < 8; n++) ITS_MMA_CELL(u32, 0, row, n) = out[row][n];
+}
+
 static void mma_unpack_f64(u32 kind, const void *tile, u32 row, u32 columns, double *out) {
     (void)kind;
     for (u32 i = 0; i < columns; i++) out[i] = ((const f64 *)tile)[row * columns + i];
@@ -188,7 +208,9 @@ static its_sim_verdict mma_group(its_sim_exec *x, const its_sim_op *op, uint32_t
     (void)group;
     const u32 *list = x->program->lists.items + op->list;
     mma_job job = {list, x->regs, list[ITS_MMA_M], list[ITS_MMA_K]};
-    if (list[ITS_MMA_C_TYPE] == ITS_ELEMENT_S32)
+    if (list[ITS_MMA_A_TYPE] >= ITS_ELEMENT_B1)
+        mma_b1(&job);
+    else if (list[ITS_MMA_C_TYPE] == ITS_ELEMENT_S32)
         mma_s32(&job);
     else if (list[ITS_MMA_C_TYPE] == ITS_ELEMENT_F64)
         mma_f64(&job);

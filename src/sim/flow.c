@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#define ITS_DISCARDED 128u /* bytes of discard */
+
 its_sim_verdict its_sim_act_EXIT(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_frag *frag = x->frag;
     frag->pc = op + 1; /* where those go on that stay */
@@ -58,6 +60,17 @@ its_sim_verdict its_sim_act_FENCE(its_sim_exec *x, const its_sim_op *op, uint32_
 /* Changes nothing, and the hardware forgives any address: so do we. */
 its_sim_verdict its_sim_act_PREFETCH(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     (void)x, (void)op, (void)mask;
+    return ITS_SIM_NEXT;
+}
+
+/* Nobody may count on what is there afterwards: something else than before. */
+its_sim_verdict its_sim_act_DISCARD(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
+    its_sim_access access;
+    its_sim_access_addresses(x, op, &access);
+    if (!its_sim_access_check(x, op, mask, ITS_DISCARDED, true, &access)) return ITS_SIM_STOP;
+    for (uint32_t lane = 0; lane < ITS_LANES; lane++)
+        if ((mask >> lane) & 1) memset(access.pointer[lane], 0xdb, ITS_DISCARDED);
+    x->frag->wrote = true;
     return ITS_SIM_NEXT;
 }
 

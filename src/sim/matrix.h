@@ -7,6 +7,7 @@
  *
  *     16-bit elements    u16[8][8]        32- and 64-bit elements   u32[8][4], u64[8][4]
  *      8-bit elements    u8[8][16]         4-bit elements           8 rows of 32
+ *      1-bit elements    u32[8][4], 8 rows of 128
  *
  * Register j of A is the tile at row block j % (M / 8) and column block j / (M / 8); register j of B, stored by
  * columns, is column block j of its transpose; C and D have two registers per row block, for even and for odd columns
@@ -29,13 +30,15 @@ typedef enum its_sim_element {
     ITS_ELEMENT_U4,
     ITS_ELEMENT_F64,
     ITS_ELEMENT_F32, /* C and D only, as S32 */
-    ITS_ELEMENT_S32
+    ITS_ELEMENT_S32,
+    ITS_ELEMENT_B1, /* A and B of mma: bits that are and-ed, or xor-ed, and counted */
+    ITS_ELEMENT_B1_XOR
 } its_sim_element;
 
 /* What op->list is the index of: the shape, then the places of the registers of D, A, B and C. */
 enum {
     ITS_MMA_M,      /* rows: 8 or 16 */
-    ITS_MMA_K,      /* columns of A: at most ITS_MMA_MOST_K */
+    ITS_MMA_K,      /* columns of A: at most ITS_MMA_MOST_K, or ITS_MMA_MOST_BITS */
     ITS_MMA_A_TYPE, /* its_sim_element */
     ITS_MMA_B_TYPE,
     ITS_MMA_C_TYPE,
@@ -47,7 +50,7 @@ enum {
     ITS_MMA_N_D,
     ITS_MMA_REGS /* D, A, B, C */
 };
-enum { ITS_MMA_MOST_K = 64 };
+enum { ITS_MMA_MOST_K = 64, ITS_MMA_MOST_BITS = 256 };
 
 enum { /* op->flags of LDMATRIX and STMATRIX */
        ITS_MATRIX_TRANSPOSED = 1 << 6

@@ -80,8 +80,61 @@ static void test_vector_registers(void **state) {
     kit_close(&k);
 }
 
+/* Numbers cut to fewer bits, beneath the low bits of a third operand. */
+static void test_packing(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k, ".visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd; .reg .b32 %r<12>;\n"
+                 "ld.param.u64 %rd, [p]; ld.global.v2.b32 {%r0, %r1}, [%rd]; ld.global.b32 %r2, [%rd+8];\n"
+                 "cvt.pack.sat.s16.s32 %r3, %r0, %r1; cvt.pack.sat.u16.s32 %r4, %r0, %r1;\n"
+                 "cvt.pack.sat.s8.s32.b32 %r5, %r0, %r1, %r2; cvt.pack.sat.u8.s32.b32 %r6, %r0, %r1, %r2;\n"
+                 "cvt.pack.sat.s4.s32.b32 %r7, %r0, %r1, %r2; cvt.pack.sat.u4.s32.b32 %r8, %r0, %r1, %r2;\n"
+                 "cvt.pack.sat.s2.s32.b32 %r9, %r0, %r1, %r2; cvt.pack.sat.u2.s32.b32 %r10, %r0, %r1, %r2;\n"
+                 "st.global.v4.b32 [%rd+16], {%r3, %r4, %r5, %r6}; st.global.v4.b32 [%rd+32], {%r7, %r8, %r9, %r10}; "
+                 "ret;\n}\n");
+    uint32_t *m = kit_alloc(&k, 64);
+    m[0] = 70000, m[1] = (uint32_t)-5, m[2] = 0x89abcdef;
+    kit_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m)}});
+    static const uint32_t expected[] = {0x7ffffffb, 0xffff0000, 0xcdef7ffb, 0xcdefff00,
+                                        0xabcdef7b, 0xabcdeff0, 0x9abcdef6, 0x9abcdefc};
+    assert_memory_equal(m + 4, expected, sizeof(expected));
+    kit_free(&k, m);
+    kit_load(&k, ".visible .entry f() { .reg .b32 %r<4>; cvt.pack.s16.s32 %r0, %r1, %r2; ret; }\n");
+    const its_sim_entry *entry;
+    assert_int_equal(its_sim_program_entry(k.ctx, k.program, "f", &entry), ITS_ERR_INPUT);
+    assert_string_equal(kit_message(&k), "the simulator doesn't have 'cvt.pack.s16.s32' in this form");
+    kit_close(&k);
+}
+
+/* What was discarded is gone, and only that. */
+static void test_discard(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k, ".visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd;\n"
+                 "ld.param.u64 %rd, [p]; discard.global.L2 [%rd+128], 128; ret;\n}\n");
+    uint32_t *m = kit_alloc(&k, 384);
+    for (uint32_t i = 0; i < 96; i++) m[i] = i;
+    kit_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m)}});
+    for (uint32_t i = 0; i < 96; i++) assert_true((m[i] == i) == (i / 32 != 1));
+    static const struct {
+        uint32_t at;
+        const char *message;
+    } cases[] = {{64, "writes 128 bytes at address"}, {256, "past the end of"}};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(kit_launch_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m) + cases[i].at}}), ITS_SIM_FAULT);
+        its_diag_clear(k.ctx);
+        its_sim_fault_report(k.ctx, its_sim_grid_fault(k.grid));
+        assert_non_null(strstr(kit_message(&k), cases[i].message));
+    }
+    kit_free(&k, m);
+    kit_close(&k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add), cmocka_unit_test(test_pairs),
-                                       cmocka_unit_test(test_vector_registers)};
+                                       cmocka_unit_test(test_vector_registers), cmocka_unit_test(test_packing),
+                                       cmocka_unit_test(test_discard)};
     return cmocka_run_group_tests_name("sim/exec", tests, NULL, NULL);
 }

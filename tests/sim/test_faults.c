@@ -330,26 +330,30 @@ static void test_refusals(void **state) {
     (void)state;
     kit k;
     kit_open(&k);
-    kit_load(&k, ".func g() { .reg .b64 %t; tex.frobnicate.v4 %t, 5; ret; }\n"
-                 ".extern .func nowhere();\n"
-                 ".visible .entry good() { ret; }\n"
-                 ".visible .entry bad() {\n.reg .f32 %f<4>; .reg .b32 %r<2>; call g, ();\n"
-                 "add.rn.wobbly.f32 %f0, %f1, %f2;\nvavrg4.u32.u32.u32 %r0, %r1, %r1, %r1;\ncall nowhere, (); mov.u32 "
-                 "%r0, %nonsense; ret; }\n");
+    kit_load(
+        &k,
+        ".func g() { .reg .b64 %t; tex.frobnicate.v4 %t, 5; ret; }\n"
+        ".extern .func nowhere();\n"
+        ".visible .entry good() { ret; }\n"
+        ".visible .entry bad() {\n.reg .f32 %f<4>; .reg .b32 %r<2>; call g, ();\n"
+        "add.rn.wobbly.f32 %f0, %f1, %f2;\nvavrg4.u32.u32.u32 %r0, %r1, %r1, %r1;\ncall nowhere, (); mov.u32 "
+        "%r0, %nonsense; mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r0,%r1}, "
+        "{%f0,%f1,%f2,%f3}, %r0, 0; ret; }\n");
     const its_sim_entry *entry;
     assert_int_equal(its_sim_program_entry(k.ctx, k.program, "good", &entry), ITS_OK);
     assert_int_equal(its_diag_errors(k.ctx), 0);
     assert_int_equal(its_sim_program_entry(k.ctx, k.program, "bad", &entry), ITS_ERR_INPUT);
     assert_null(entry);
-    assert_int_equal(its_diag_count(k.ctx), 5);
+    assert_int_equal(its_diag_count(k.ctx), 6);
     static const char *const messages[] = {
         "the simulator doesn't have 'add' with '.wobbly'",
         "the simulator doesn't have the instruction 'vavrg4.u32.u32.u32'",
         "nobody defines 'nowhere'",
         "the simulator doesn't have the special register '%nonsense'",
+        "the simulator doesn't have 'mma' with a sparse matrix ('.sp')",
         "the simulator doesn't have the instruction 'tex.frobnicate.v4'",
     };
-    for (size_t i = 0; i < 5; i++) assert_string_equal(its_diag_get(k.ctx, i)->message, messages[i]);
+    for (size_t i = 0; i < 6; i++) assert_string_equal(its_diag_get(k.ctx, i)->message, messages[i]);
     assert_int_equal(its_diag_get(k.ctx, 0)->places[0].line, 9);
     its_diag_clear(k.ctx);
     assert_int_equal(its_sim_program_entry(k.ctx, k.program, "goood", &entry), ITS_ERR_INPUT);

@@ -6,7 +6,7 @@
 
 /* -- mma ----------------------------------------------------------------------------------------------------------- */
 
-typedef enum kind { F16, BF16, TF32, E4M3, E5M2, S8, U8, S4, U4, F64 } kind;
+typedef enum kind { F16, BF16, TF32, E4M3, E5M2, S8, U8, S4, U4, B1, B1X, F64 } kind;
 
 typedef struct mma_case {
     const char *name;
@@ -30,21 +30,26 @@ static const mma_case mma_cases[] = {
     {"m16n8k32.row.col.satfinite.s32.s8.s8.s32", 16, 32, S8, S8, false},
     {"m8n8k32.row.col.s32.s4.u4.s32", 8, 32, S4, U4, false},
     {"m16n8k64.row.col.s32.u4.s4.s32", 16, 64, U4, S4, false},
+    {"m8n8k128.row.col.s32.b1.b1.s32.xor.popc", 8, 128, B1X, B1X, false},
+    {"m16n8k128.row.col.s32.b1.b1.s32.and.popc", 16, 128, B1, B1, false},
+    {"m16n8k256.row.col.s32.b1.b1.s32.and.popc", 16, 256, B1, B1, false},
+    {"m16n8k256.row.col.s32.b1.b1.s32.xor.popc", 16, 256, B1X, B1X, false},
     {"m8n8k4.row.col.f64.f64.f64.f64", 8, 4, F64, F64, false},
     {"m16n8k16.row.col.f64.f64.f64.f64", 16, 16, F64, F64, false},
 };
 
 static unsigned bits_of(kind k) {
-    return k == F64 ? 64 : k == TF32 ? 32 : k <= BF16 ? 16 : k >= S4 ? 4 : 8;
+    return k == F64 ? 64 : k == TF32 ? 32 : k <= BF16 ? 16 : k >= B1 ? 1 : k >= S4 ? 4 : 8;
 }
 
 static bool is_integer(kind k) {
-    return k >= S8 && k <= U4;
+    return k >= S8 && k <= B1X;
 }
 
 /* A small whole number that every type holds exactly, by position. */
 static int value_at(kind k, unsigned salt, unsigned row, unsigned column) {
     unsigned mixed = (row * 31 + column * 17 + salt * 101) * 2654435761u >> 13;
+    if (bits_of(k) == 1) return (int)(mixed & 1);
     return (int)(mixed % 7) - (k == U8 || k == U4 ? 0 : 3);
 }
 
@@ -71,7 +76,7 @@ static uint64_t encode(kind k, int value) {
     case E5M2:
         return value ? sign << 7 | (exponent + 15) << 2 | fraction >> 21 : 0;
     default:
-        return (uint64_t)value & (bits_of(k) == 4 ? 15 : 255);
+        return (uint64_t)value & ((1u << bits_of(k)) - 1);
     }
 }
 
@@ -155,7 +160,10 @@ static void check_mma(kit *k, const mma_case *c) {
     for (unsigned row = 0; row < c->m; row++)
         for (unsigned n = 0; n < 8; n++) {
             int expected = value_at(F64, 3, row, n);
-            for (unsigned i = 0; i < c->k; i++) expected += value_at(c->a, 1, row, i) * value_at(c->b, 2, n, i);
+            for (unsigned i = 0; i < c->k; i++) {
+                int x = value_at(c->a, 1, row, i), y = value_at(c->b, 2, n, i);
+                expected += c->a == B1X ? x ^ y : x * y;
+            }
             unsigned lane = row % 8 * 4 + n / 2;
             const char *cell = d + ((row / 8 * 2 + n % 2) * 32 + lane) * (word / 8);
             double got;
@@ -441,8 +449,33 @@ static void test_mbarrier_phases(void **state) {
     kit_close(&k);
 }
 
+/* What was pending before an arrival is in the state that it gives. */
+static void test_mbarrier_counts(void **state) {
+    (void)state;
+    kit k;
+    uint16_t *out, *in;
+    kit_open(&k);
+    in = start(&k, &out);
+    run(&k,
+        "mov.u32 %r8, m; setp.ne.u32 %p1, %r0, 0; @%p1 bra END; mbarrier.init.shared.b64 [%r8], 10;\n"
+        "mbarrier.arrive.noComplete.shared.b64 %rd4, [%r8], 3; mbarrier.pending_count.b64 %r4, %rd4;\n"
+        "mbarrier.arrive_drop.noComplete.shared.b64 %rd4, [%r8], 2; mbarrier.pending_count.b64 %r5, %rd4;\n"
+        "mbarrier.arrive.shared.b64 %rd5, [%r8], 5; mbarrier.pending_count.b64 %r6, %rd5;\n"
+        "mbarrier.test_wait.shared.b64 %p2, [%r8], %rd4; selp.b32 %r7, 1, 0, %p2;\n"
+        "mbarrier.arrive.noComplete.shared.b64 %rd4, [%r8], 1; mbarrier.pending_count.b64 %r9, %rd4;\n"
+        "st.global.v4.b32 [%rd1], {%r4, %r5, %r6, %r7}; st.global.b32 [%rd1+16], %r9; END:\n",
+        in, out);
+    static const uint32_t expected[] = {10, 7, 5, 1, 8}; /* two were dropped */
+    assert_memory_equal(out, expected, sizeof(expected));
+    kit_free(&k, in), kit_free(&k, out);
+    kit_close(&k);
+}
+
 static void test_mbarrier_faults(void **state) {
     (void)state;
+    expect_fault("mov.u32 %r8, m; setp.ne.u32 %p1, %r0, 0; @!%p1 mbarrier.init.shared.b64 [%r8], 32; bar.sync 0;\n"
+                 "mbarrier.arrive.noComplete.shared.b64 %rd4, [%r8], 1;\n",
+                 "completes a phase of the mbarrier");
     expect_fault("mov.u32 %r8, m; mbarrier.arrive.shared.b64 _, [%r8];\n", "which was not initialised");
     expect_fault("mov.u32 %r8, m; mbarrier.test_wait.parity.shared.b64 %p1, [%r8], 0;\n", "which was not initialised");
     expect_fault("mov.u32 %r8, m; mbarrier.expect_tx.relaxed.cta.shared.b64 [%r8], 16;\n", "which was not initialised");
@@ -496,6 +529,7 @@ int main(void) {
         cmocka_unit_test(test_bulk_faults),
         cmocka_unit_test(test_copy_of_freed_memory),
         cmocka_unit_test(test_mbarrier_phases),
+        cmocka_unit_test(test_mbarrier_counts),
         cmocka_unit_test(test_mbarrier_faults),
         cmocka_unit_test(test_a_phase_that_never_comes),
     };

@@ -9,12 +9,12 @@ __device__ __forceinline__ unsigned shared_address(const void *p) { return (unsi
 extern "C" __global__ void async_copies(float *out, const float4 *in, int n) {
     __shared__ alignas(16) float4 tile[2][128];
     __shared__ u64 bar;
-    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&bar)), "r"(blockDim.x));
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&bar)), "r"(blockDim.x * 2));
     __syncthreads();
     unsigned at = shared_address(&tile[0][threadIdx.x]);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(in + threadIdx.x));
     asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(at + 2048), "l"(in), "r"(n));
-    asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, 7; cp.async.ca.shared.global [%0], [%1], 4, p; }" ::"r"(at), "l"(in), "r"(n));
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, 7; cp.async.ca.shared.global [%0+8], [%1], 4, p; }" ::"r"(at + 2048), "l"(in), "r"(n));
     asm volatile("cp.async.commit_group;\ncp.async.wait_group %0;" ::"n"(1));
     asm volatile("cp.async.wait_all;" ::: "memory");
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&bar)));
@@ -25,10 +25,15 @@ extern "C" __global__ void async_copies(float *out, const float4 *in, int n) {
         asm volatile("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
                      : "=r"(done) : "r"(shared_address(&bar)), "l"(state) : "memory");
     } while (!done);
-    asm volatile("mbarrier.arrive.noComplete.shared.b64 %0, [%1], 2;" : "=l"(state) : "r"(shared_address(&bar)));
-    unsigned pending;
-    asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(state));
-    out[threadIdx.x] = tile[0][threadIdx.x].x + pending;
+    unsigned other = threadIdx.x ^ 1, pending = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.arrive.noComplete.shared.b64 %0, [%1], 2;" : "=l"(state) : "r"(shared_address(&bar)));
+        asm volatile("mbarrier.arrive.noComplete.shared.b64 %0, [%1], 1;" : "=l"(state) : "r"(shared_address(&bar)));
+        asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(state));
+        out[blockDim.x] = pending;
+    }
+    out[threadIdx.x] = tile[0][other].x + tile[0][other].w * 10 + tile[1][other].x * 100 + tile[1][other].y * 1000 + tile[1][other].z * 10000;
 }
 
 extern "C" __global__ void policies(float *out, const float *in) {
@@ -88,7 +93,6 @@ extern "C" __global__ void odd_instructions(unsigned *o, u64 *w, float *f, doubl
     asm("{ .reg .b16 l, h; mov.b32 {l, h}, %1; mov.b32 %0, {h, l}; }" : "=r"(r[2]) : "r"(x));
     asm("{ .reg .v4 .b32 v; mov.b32 v.x, %1; mov.b32 v.w, %2; add.u32 %0, v.x, v.w; }" : "=r"(r[3]) : "r"(x), "r"(y));
     asm("{ .reg .pred p; isspacep.shared p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(r[4]) : "l"(w));
-    asm("brkpt;");
     asm volatile("pmevent 3; nanosleep.u32 20;");
     for (int i = 0; i < 5; i++) o[48 + i] = r[i];
 }
@@ -105,4 +109,9 @@ extern "C" __global__ void specials(unsigned *o, u64 *w) {
     asm volatile("mov.u64 %0, %%gridid;" : "=l"(t)); w[1] = t;
     asm volatile("mov.u32 %0, WARP_SZ;" : "=r"(v)); o[20] = v;
     asm volatile("activemask.b32 %0;" : "=r"(v)); o[21] = v;
+}
+
+extern "C" __global__ void breakpoint(unsigned *o) {
+    if (o[0]) asm volatile("brkpt;");
+    o[1] = 1;
 }

@@ -30,7 +30,7 @@ extern "C" __global__ void other_tiles(const half *a, const signed char *s, cons
     wmma::load_matrix_sync(hy, a, 8);
     wmma::load_matrix_sync(hz, hc, 8, wmma::mem_row_major);
     wmma::mma_sync(hz, hx, hy, hz);
-    wmma::store_matrix_sync(hc, hz, 8, wmma::mem_col_major);
+    wmma::store_matrix_sync(hc, hz, 32, wmma::mem_col_major);
     wmma::fragment<wmma::matrix_a, 16, 16, 16, signed char, wmma::row_major> ix;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, signed char, wmma::col_major> iy;
     wmma::fragment<wmma::accumulator, 16, 16, 16, int> iz;
@@ -71,7 +71,7 @@ extern "C" __global__ void raw(const unsigned *in, float *out, int *iout, double
     unsigned a[4], b[2], at = (unsigned)__cvta_generic_to_shared(s + threadIdx.x % 32 * 4);
     float c[4] = {0, 0, 0, 0};
     int d[4] = {1, 2, 3, 4};
-    s[threadIdx.x] = in[threadIdx.x];
+    for (int k = threadIdx.x; k < 256; k += 32) s[k] = in[k];
     __syncthreads();
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(at));
@@ -84,13 +84,22 @@ extern "C" __global__ void raw(const unsigned *in, float *out, int *iout, double
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
     asm volatile("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-    asm volatile("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%0,%1,%2,%3}, %8, 0x1;"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(a[2]));
     unsigned t;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(a[3]));
     double x = dout[0], y0 = 0, y1 = 0;
     asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(y0), "+d"(y1) : "d"(x), "d"(x));
-    out[threadIdx.x] = c[0] + c[1] + c[2] + c[3];
-    iout[threadIdx.x] = d[0] ^ d[1] ^ d[2] ^ d[3] ^ (int)t;
+    for (int i = 0; i < 4; i++) {
+        out[threadIdx.x * 4 + i] = c[i];
+        iout[threadIdx.x * 4 + i] = d[i];
+    }
+    iout[128 + threadIdx.x] = (int)t;
     dout[threadIdx.x] = y0 + y1;
+}
+
+extern "C" __global__ void sparse(const unsigned *in, float *out) {
+    unsigned a[2] = {in[threadIdx.x], in[32 + threadIdx.x]}, b[2] = {in[64 + threadIdx.x], in[96 + threadIdx.x]};
+    float c[4] = {0, 0, 0, 0};
+    asm volatile("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%0,%1,%2,%3}, %8, 0x1;"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]), "r"(0x4e4e4e4e));
+    for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = c[i];
 }
