@@ -137,24 +137,48 @@ static bool names_grow(its_context *ctx) {
     return true;
 }
 
-its_name its_intern_hashed(its_context *ctx, const char *text, size_t size, uint32_t hash) {
-    its_name_table *table = &ctx->names;
-    if ((table->count + 1) * 2 > table->capacity && !names_grow(ctx)) its_guard_raise(ctx);
+/* Short texts, most of them registers, hash fastest a word at a time; long ones go to xxHash. */
+static uint32_t hash_of(const char *text, size_t size) {
+    if (size > 16) return (uint32_t)XXH3_64bits(text, size);
+    uint64_t a = 0, b = 0;
+    if (size >= 8) {
+        memcpy(&a, text, 8);
+        memcpy(&b, text + size - 8, 8);
+    } else if (size >= 4) {
+        uint32_t low, high;
+        memcpy(&low, text, 4);
+        memcpy(&high, text + size - 4, 4);
+        a = low | (uint64_t)high << 32;
+    } else if (size) {
+        a = (uint64_t)(unsigned char)text[0] | (uint64_t)(unsigned char)text[size / 2] << 8 |
+            (uint64_t)(unsigned char)text[size - 1] << 16;
+    }
+    uint64_t h = (a ^ size) * 0x9E3779B97F4A7C15u;
+    h = (h ^ (h >> 32) ^ b) * 0xD6E8FEB86659FD93u;
+    return (uint32_t)(h ^ (h >> 32));
+}
+
+/* The place of a name, or the empty one where it would go. */
+static its_name *find_slot(const its_name_table *table, const char *text, size_t size, uint32_t hash) {
     size_t mask = table->capacity - 1, at = hash & mask;
     for (its_name name; (name = table->slots[at]); at = (at + 1) & mask)
-        if (name->hash == hash && name->size == size && memcmp(name->text, text, size) == 0) return name;
-    if (size > UINT32_MAX - 1) its_guard_raise(ctx);
-    its_name name = its_arena_alloc(&ctx->names_arena, sizeof *name + size + 1);
-    *name = (its_str){.size = (uint32_t)size, .hash = hash};
-    memcpy(name->text, text, size);
-    name->text[size] = 0;
-    table->slots[at] = name;
-    table->count++;
-    return name;
+        if (name->hash == hash && name->size == size && memcmp(name->text, text, size) == 0) break;
+    return &table->slots[at];
 }
 
 its_name its_intern_raise(its_context *ctx, const char *text, size_t size) {
-    return its_intern_hashed(ctx, text, size, its_name_hash(text, size));
+    its_name_table *table = &ctx->names;
+    if ((table->count + 1) * 2 > table->capacity && !names_grow(ctx)) its_guard_raise(ctx);
+    uint32_t hash = hash_of(text, size);
+    its_name *slot = find_slot(table, text, size, hash);
+    if (*slot) return *slot;
+    if (size > UINT32_MAX - 1) its_guard_raise(ctx);
+    its_str *name = its_arena_alloc(&ctx->names_arena, sizeof *name + size + 1);
+    *name = (its_str){.size = (uint32_t)size, .hash = hash};
+    memcpy(name->text, text, size);
+    name->text[size] = 0;
+    table->count++;
+    return *slot = name;
 }
 
 its_name its_intern_text(its_context *ctx, const char *text) {
@@ -162,13 +186,7 @@ its_name its_intern_text(its_context *ctx, const char *text) {
 }
 
 its_name its_intern_find(its_context *ctx, const char *text, size_t size) {
-    its_name_table *table = &ctx->names;
-    if (!table->count) return NULL;
-    uint32_t hash = its_name_hash(text, size);
-    size_t mask = table->capacity - 1, at = hash & mask;
-    for (its_name name; (name = table->slots[at]); at = (at + 1) & mask)
-        if (name->hash == hash && name->size == size && memcmp(name->text, text, size) == 0) return name;
-    return NULL;
+    return ctx->names.count ? *find_slot(&ctx->names, text, size, hash_of(text, size)) : NULL;
 }
 
 typedef struct intern_job {
@@ -188,27 +206,6 @@ its_name its_intern(its_context *ctx, const char *text, size_t size) {
     intern_job job = {ctx, text, size, NULL};
     its_protect(ctx, intern_body, &job);
     return job.name;
-}
-
-/* Short texts, most of them registers, hash fastest a word at a time; long ones go to xxHash. */
-uint32_t its_name_hash(const char *text, size_t size) {
-    if (size > 16) return (uint32_t)XXH3_64bits(text, size);
-    uint64_t a = 0, b = 0;
-    if (size >= 8) {
-        memcpy(&a, text, 8);
-        memcpy(&b, text + size - 8, 8);
-    } else if (size >= 4) {
-        uint32_t low, high;
-        memcpy(&low, text, 4);
-        memcpy(&high, text + size - 4, 4);
-        a = low | (uint64_t)high << 32;
-    } else if (size) {
-        a = (uint64_t)(unsigned char)text[0] | (uint64_t)(unsigned char)text[size / 2] << 8 |
-            (uint64_t)(unsigned char)text[size - 1] << 16;
-    }
-    uint64_t h = (a ^ size) * 0x9E3779B97F4A7C15u;
-    h = (h ^ (h >> 32) ^ b) * 0xD6E8FEB86659FD93u;
-    return (uint32_t)(h ^ (h >> 32));
 }
 
 its_arena *its_names_arena(its_context *ctx) {

@@ -6,11 +6,8 @@
 
 its_name its_intern_raise(its_context *ctx, const char *text, size_t size);
 its_name its_intern_text(its_context *ctx, const char *text);
-/* For callers that have computed its_name_hash already. */
-its_name its_intern_hashed(its_context *ctx, const char *text, size_t size, uint32_t hash);
 /* The name if it is interned already, else NULL; allocates nothing. */
 its_name its_intern_find(its_context *ctx, const char *text, size_t size);
-uint32_t its_name_hash(const char *text, size_t size);
 
 /* Memory that lives as long as the names do: for what is remembered about a name in the name itself. */
 its_arena *its_names_arena(its_context *ctx);

@@ -50,10 +50,6 @@ const char *its_op_pattern(its_op op) {
     return (unsigned)op < ITS_OP_COUNT ? op_rows[op].pattern : "";
 }
 
-uint32_t its_op_effects(its_op op) {
-    return (unsigned)op < ITS_OP_COUNT ? op_rows[op].effects : UINT32_MAX;
-}
-
 const char *its_mod_text(its_mod mod) {
     return (unsigned)mod < ITS_MOD_COUNT ? mod_rows[mod].text : "";
 }

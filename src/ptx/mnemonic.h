@@ -122,7 +122,6 @@ its_matrix_shape its_mnemonic_shape(const its_mnemonic *m);
 uint32_t its_mnemonic_effects(const its_mnemonic *m);
 /* The pattern of the opcode as ptx_ops.def has it, "" for ITS_OP_UNKNOWN. */
 const char *its_op_pattern(its_op op);
-uint32_t its_op_effects(its_op op);
 const char *its_op_text(its_op op);    /* "add" */
 const char *its_mod_text(its_mod mod); /* ".rn" */
 its_type its_mod_type(its_mod mod);

@@ -176,17 +176,6 @@ void its_func_append(its_func *func, its_node *node) {
     func->last = node;
 }
 
-its_name its_fresh_name(its_module *module, const char *base) {
-    its_context *ctx = module->ctx;
-    if (!its_intern_find(ctx, base, strlen(base))) return its_intern_text(ctx, base);
-    for (uint32_t n = 1;; n++) {
-        char number[16];
-        snprintf(number, sizeof number, "_%u", n);
-        char *name = its_arena_printf(&module->priv->arena, "%s%s", base, number);
-        if (!its_intern_find(ctx, name, strlen(name))) return its_intern_text(ctx, name);
-    }
-}
-
 /* -- places -------------------------------------------------------------------------------------------------------- */
 
 its_place its_node_place(const its_node *node) {

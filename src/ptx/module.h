@@ -36,9 +36,6 @@ void its_list_append(its_node_list *list, its_node *node);
 void its_module_append(its_module *module, its_node *node);
 void its_func_append(its_func *func, its_node *node);
 
-/* A name that is not yet interned in the context: `base` followed by a number if it must be. */
-its_name its_fresh_name(its_module *module, const char *base);
-
 /* The function that `symbol` stands for after following aliases and link resolution; may be without a body. */
 its_symbol *its_symbol_final(its_symbol *symbol);
 
@@ -51,8 +48,5 @@ void its_diag_also_inlined(its_context *ctx, const its_node *node);
 /* Calls `visit` for every operand of the node, those inside vectors, pairs, groups and addresses included. */
 typedef void its_operand_visitor(its_operand *operand, void *user);
 void its_node_visit(its_node *node, its_operand_visitor *visit, void *user);
-
-/* Prints one node into `out`, as its_ptx_print does, without indentation or the end of the line. */
-void its_print_node(its_buffer *out, const its_node *node);
 
 #endif

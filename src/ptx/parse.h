@@ -93,7 +93,6 @@ bool its_parse_u32(its_parser *parser, uint32_t *value);
 
 /* parse_operand.c: operands up to but without `;`. They are left on the parser's stack above `*base`. */
 bool its_parse_operands(its_parser *parser, bool call, size_t *base);
-bool its_parse_operand(its_parser *parser, bool call, its_operand *result);
 
 /* parse_decl.c */
 typedef struct its_decl_head { /* what stands in front of the names of a declaration */
@@ -109,17 +108,14 @@ typedef struct its_decl_head { /* what stands in front of the names of a declara
     uint32_t n_attributes;
 } its_decl_head;
 bool its_is_space(const its_parser *parser);
-its_space its_space_of(const char *text, size_t size);
 bool its_parse_decl_head(its_parser *parser, its_decl_head *head);
 bool its_parse_dims(its_parser *parser, its_symbol *symbol);
 bool its_parse_vars(its_parser *parser, its_decl_head *head); /* after the space; with its `;` */
 bool its_parse_regs(its_parser *parser);                      /* at `.reg` */
 its_symbol *its_symbol_of_head(its_parser *parser, const its_decl_head *head);
-bool its_set_size(its_parser *parser, its_symbol *symbol);
 
 /* parse_func.c */
 bool its_parse_func(its_parser *parser, uint16_t flags); /* at `.func` or `.entry` */
-bool its_parse_params(its_parser *parser, its_params *params, bool bind, bool results);
 
 /* parse.c */
 bool its_parse_directive(its_parser *parser); /* any, at its `.word`: see parse.c */

@@ -15,7 +15,7 @@
 
 /* -- what stands in front of the names ----------------------------------------------------------------------------- */
 
-its_space its_space_of(const char *text, size_t size) {
+static its_space space_of(const char *text, size_t size) {
     for (int space = ITS_SPACE_REG; space < ITS_SPACE_COUNT; space++) {
         const char *known = its_space_text((its_space)space);
         if (strlen(known) == size && memcmp(known, text, size) == 0) return (its_space)space;
@@ -24,7 +24,7 @@ its_space its_space_of(const char *text, size_t size) {
 }
 
 bool its_is_space(const its_parser *parser) {
-    return is_kind(parser, ITS_TOK_DOT) && its_space_of(tok(parser)->text, tok(parser)->size) > ITS_SPACE_REG;
+    return is_kind(parser, ITS_TOK_DOT) && space_of(tok(parser)->text, tok(parser)->size) > ITS_SPACE_REG;
 }
 
 static bool alignment(its_parser *parser, uint32_t *align) {
@@ -63,7 +63,7 @@ static bool pointer(its_parser *parser, its_decl_head *head) {
     head->flags |= ITS_SYM_PTR;
     next(parser);
     if (its_is_space(parser)) {
-        head->ptr_space = its_space_of(tok(parser)->text, tok(parser)->size);
+        head->ptr_space = space_of(tok(parser)->text, tok(parser)->size);
         next(parser);
     }
     return !its_is_dot(parser, ".align") || alignment(parser, &head->ptr_align);
@@ -118,6 +118,18 @@ its_symbol *its_symbol_of_head(its_parser *parser, const its_decl_head *head) {
 
 enum { MOST_DIMS = 255, MOST_REGISTERS = 1 << 26 };
 
+static bool set_size(its_parser *parser, its_symbol *symbol) {
+    uint64_t size = (uint64_t)its_type_size((its_type)symbol->type) * symbol->vec;
+    for (uint8_t i = 0; i < symbol->n_dims; i++) {
+        uint64_t n = symbol->dims[i];
+        if (n && size > INT64_MAX / n)
+            return its_error(parser, symbol->pos, "'%s' is larger than the address space", symbol->name->text);
+        size *= n;
+    }
+    symbol->size = size;
+    return true;
+}
+
 bool its_parse_dims(its_parser *parser, its_symbol *symbol) {
     ITS_VEC(uint64_t) dims = {0};
     while (is_kind(parser, '[')) {
@@ -139,19 +151,7 @@ bool its_parse_dims(its_parser *parser, its_symbol *symbol) {
     if (dims.count) memcpy(kept, dims.items, dims.count * sizeof *kept);
     symbol->dims = kept;
     symbol->n_dims = (uint8_t)dims.count;
-    return its_set_size(parser, symbol);
-}
-
-bool its_set_size(its_parser *parser, its_symbol *symbol) {
-    uint64_t size = (uint64_t)its_type_size((its_type)symbol->type) * symbol->vec;
-    for (uint8_t i = 0; i < symbol->n_dims; i++) {
-        uint64_t n = symbol->dims[i];
-        if (n && size > INT64_MAX / n)
-            return its_error(parser, symbol->pos, "'%s' is larger than the address space", symbol->name->text);
-        size *= n;
-    }
-    symbol->size = size;
-    return true;
+    return set_size(parser, symbol);
 }
 
 /* -- initialisers -------------------------------------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static bool size_from(its_parser *parser, its_symbol *symbol, uint64_t end) {
     dims[0] = (end + row - 1) / row;
     symbol->dims = dims;
     symbol->flags &= (uint16_t)~ITS_SYM_UNSIZED;
-    return its_set_size(parser, symbol);
+    return set_size(parser, symbol);
 }
 
 static bool initialiser(its_parser *parser, its_var *var) {
@@ -395,7 +395,7 @@ static bool one_var(its_parser *parser, const its_decl_head *head) {
 }
 
 bool its_parse_vars(its_parser *parser, its_decl_head *head) {
-    head->space = its_space_of(tok(parser)->text, tok(parser)->size);
+    head->space = space_of(tok(parser)->text, tok(parser)->size);
     next(parser);
     if (!its_parse_decl_head(parser, head)) return false;
     do

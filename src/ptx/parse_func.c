@@ -37,7 +37,7 @@ static bool one_param(its_parser *parser, its_params *params, bool bind, bool re
     return true;
 }
 
-bool its_parse_params(its_parser *parser, its_params *params, bool bind, bool results) {
+static bool parse_params(its_parser *parser, its_params *params, bool bind, bool results) {
     if (!its_expect(parser, '(', "'('")) return false;
     if (its_accept(parser, ')')) return true;
     do
@@ -130,10 +130,10 @@ static bool prototype(its_parser *parser, its_name name, uint32_t pos) {
     its_list_append(parser->list, &proto->node);
     if (!its_bind(parser, proto->symbol)) return false;
     next(parser);
-    if (is_kind(parser, '(') && !its_parse_params(parser, &proto->results, false, true)) return false;
+    if (is_kind(parser, '(') && !parse_params(parser, &proto->results, false, true)) return false;
     if (!is_kind(parser, ITS_TOK_WORD)) return its_unexpected(parser, "'_'");
     next(parser);
-    if (is_kind(parser, '(') && !its_parse_params(parser, &proto->params, false, false)) return false;
+    if (is_kind(parser, '(') && !parse_params(parser, &proto->params, false, false)) return false;
     its_node_list directives = {0}, *outer = parser->list;
     parser->list = &directives;
     bool ok = true;
@@ -323,7 +323,7 @@ static bool header(its_parser *parser, its_func *func, uint16_t flags) {
     parser->list = &directives;
     bool ok = true;
     while (ok && its_is_dot(parser, ".attribute")) ok = its_parse_directive(parser);
-    if (ok && is_kind(parser, '(')) ok = its_parse_params(parser, &func->results, true, true);
+    if (ok && is_kind(parser, '(')) ok = parse_params(parser, &func->results, true, true);
     if (ok && !is_kind(parser, ITS_TOK_WORD)) ok = its_unexpected(parser, "the name of the function");
     if (ok) {
         func->node.pos = tok(parser)->pos;
@@ -333,7 +333,7 @@ static bool header(its_parser *parser, its_func *func, uint16_t flags) {
     }
     if (ok && is_kind(parser, '(')) {
         func->has_params = true;
-        ok = its_parse_params(parser, &func->params, true, false);
+        ok = parse_params(parser, &func->params, true, false);
     }
     parser->semicolon = false;
     while (ok && !parser->semicolon && is_kind(parser, ITS_TOK_DOT))

@@ -21,6 +21,8 @@ static bool take_list(its_parser *parser, size_t base, its_operand *result) {
     return true;
 }
 
+static bool parse_operand(its_parser *parser, bool call, its_operand *result);
+
 static bool list_until(its_parser *parser, its_operand *result, its_operand_kind kind, char close) {
     static const char *const wanted[] = {"',' or '}'", "',' or ')'", "',' or ']'"};
     result->kind = (uint8_t)kind;
@@ -28,7 +30,7 @@ static bool list_until(its_parser *parser, its_operand *result, its_operand_kind
     next(parser);
     while (!is_kind(parser, close)) {
         its_operand element = {0};
-        if (!its_parse_operand(parser, false, &element)) return false;
+        if (!parse_operand(parser, false, &element)) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, element);
         if (!its_accept(parser, ',')) break;
         if (is_kind(parser, close)) return its_unexpected(parser, "an operand");
@@ -164,7 +166,7 @@ static bool pair(its_parser *parser, its_operand *result) {
     return true;
 }
 
-bool its_parse_operand(its_parser *parser, bool call, its_operand *result) {
+static bool parse_operand(its_parser *parser, bool call, its_operand *result) {
     uint32_t pos = tok(parser)->pos;
     if (++parser->depth > ITS_DEEPEST) return its_error(parser, pos, "operands are nested too deeply");
     *result = (its_operand){.pos = pos};
@@ -180,7 +182,7 @@ bool its_parse_operands(its_parser *parser, bool call, size_t *base) {
     if (is_kind(parser, ';')) return true;
     do {
         its_operand operand;
-        if (!its_parse_operand(parser, call, &operand)) return false;
+        if (!parse_operand(parser, call, &operand)) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, operand);
     } while (its_accept(parser, ','));
     return true;

@@ -388,6 +388,8 @@ static bool joins(const its_node *node, bool *alone) {
     return same;
 }
 
+static void print_node(its_buffer *out, const its_node *node);
+
 static void put_body(its_buffer *out, const its_func *func) {
     unsigned depth = 1;
     PUT(out, "{\n");
@@ -399,7 +401,7 @@ static void put_body(its_buffer *out, const its_func *func) {
             for (unsigned i = node->kind == ITS_NODE_CLOSE; i < depth && i < 16; i++) its_buffer_char(out, '\t');
         if (node->kind == ITS_NODE_OPEN) depth++;
         if (node->kind == ITS_NODE_CLOSE && depth > 1) depth--;
-        its_print_node(out, node);
+        print_node(out, node);
         its_buffer_char(out, '\n');
     }
     PUT(out, "}");
@@ -423,7 +425,7 @@ static void put_func(its_buffer *out, const its_func *func) {
     for (const its_node *node = func->directives; node; node = node->next) {
         if (is_attribute(node)) continue;
         its_buffer_char(out, '\n');
-        its_print_node(out, node);
+        print_node(out, node);
         ended = node->kind == ITS_NODE_DIRECTIVE && ((const its_directive *)node)->semicolon;
     }
     if (func->has_body) {
@@ -434,7 +436,8 @@ static void put_func(its_buffer *out, const its_func *func) {
     }
 }
 
-void its_print_node(its_buffer *out, const its_node *node) {
+/* Prints one node into `out`, as its_ptx_print does, without indentation or the end of the line. */
+static void print_node(its_buffer *out, const its_node *node) {
     switch ((its_node_kind)node->kind) {
     case ITS_NODE_INSN:
         put_insn(out, (const its_insn *)node);
@@ -513,7 +516,7 @@ static its_status print_body(void *user) {
     bool alone = false;
     for (const its_node *node = job->module->first; node; node = node->next) {
         if (joins(node, &alone)) out->data[out->size - 1] = ' ';
-        its_print_node(out, node);
+        print_node(out, node);
         its_buffer_char(out, '\n');
     }
     job->text = its_buffer_take(out, &job->size);

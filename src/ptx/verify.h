@@ -110,8 +110,6 @@ bool its_is_all_registers(const its_operand *vector); /* or sinks; no immediates
 
 /* The type of a register operand, its component selected: of one element if it is a vector. */
 its_type its_operand_type(const its_operand *operand);
-/* What an operand is, for messages: "%r1 is .b32", "5 is an immediate". Lives in the arena. */
-const char *its_operand_text(its_arena *arena, const its_operand *operand);
 /* True if a register declared as `reg` may stand where the instruction says `type`. */
 bool its_type_fits(its_type type, its_type reg, bool wider);
 

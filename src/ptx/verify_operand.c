@@ -42,7 +42,8 @@ unsigned its_operand_width(const its_operand *operand) {
     return is_vector(operand) ? operand->symbol->vec : 0;
 }
 
-const char *its_operand_text(its_arena *arena, const its_operand *operand) {
+/* What an operand is, for messages: "%r1 is .b32", "5 is an immediate". Lives in the arena. */
+static const char *operand_text(its_arena *arena, const its_operand *operand) {
     switch (operand->kind) {
     case ITS_OPND_REG:
         if (is_vector(operand))
@@ -85,8 +86,8 @@ const char *its_operand_text(its_arena *arena, const its_operand *operand) {
 
 bool its_verify_misfit(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *what) {
     if (v->quiet) return false;
-    return its_verify_error(v, &insn->node, operand->pos, "%s, '%s' takes %s here",
-                            its_operand_text(v->scratch, operand), insn->name->text, what);
+    return its_verify_error(v, &insn->node, operand->pos, "%s, '%s' takes %s here", operand_text(v->scratch, operand),
+                            insn->name->text, what);
 }
 
 static const char *type_and_bits(its_verifier *v, its_type type) {
@@ -227,7 +228,7 @@ static bool merge_elements(its_verifier *v, const its_insn *insn, const its_oper
                       its_type_kind_of(type) != ITS_KIND_BITS && its_type_kind_of(before) != ITS_KIND_BITS;
         if (packed || its_type_size(type) != its_type_size(before) || !its_type_fits(before, type, false))
             return its_verify_error(v, &insn->node, element->pos, "%s and %s: they can't be neighbours in a vector",
-                                    its_operand_text(v->scratch, last), its_operand_text(v->scratch, element));
+                                    operand_text(v->scratch, last), operand_text(v->scratch, element));
         if (!*merged || its_type_kind_of(type) == ITS_KIND_BITS) *merged = element;
         last = element;
     }

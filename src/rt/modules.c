@@ -17,7 +17,7 @@ static const char state_name[] = "nvshmemi_device_state_d";
 
 /* -- loading ------------------------------------------------------------------------------------------------------- */
 
-bool its_gpu_holds_nvshmem(its_gpu *gpu, void *module) {
+static bool needs_nvshmem(its_gpu *gpu, void *module) {
     uint64_t address;
     size_t size;
     return gpu->cuda.cuModuleGetGlobal_v2(&address, &size, module, state_name) == 0;
@@ -81,7 +81,7 @@ static its_status load_body(void *user) {
     if (error) return its_gpu_failed(gpu, error, "load a module of %zu bytes", job->code->cubin_size);
     status = its_gpu_limit_waits(gpu, job->loaded->handle);
     if (status != ITS_OK) return status;
-    job->loaded->holds_nvshmem = its_gpu_holds_nvshmem(gpu, job->loaded->handle);
+    job->loaded->holds_nvshmem = needs_nvshmem(gpu, job->loaded->handle);
     if (!job->loaded->holds_nvshmem) return load_functions(job->loaded);
     status = its_gpu_make_known(gpu, job->loaded->handle);
     job->loaded->known_to_nvshmem = status == ITS_OK;
@@ -143,7 +143,7 @@ its_status its_cuda_adopt(its_backend *backend, void *module, bool *holds) {
     if (status != ITS_OK) return status;
     status = its_gpu_limit_waits(gpu, module);
     if (status != ITS_OK) return status;
-    bool does = its_gpu_holds_nvshmem(gpu, module);
+    bool does = needs_nvshmem(gpu, module);
     if (holds) *holds = does;
     if (!does) return ITS_OK;
     for (const its_adopted *a = gpu->adopted; a; a = a->next)

@@ -130,7 +130,6 @@ its_status its_gpu_function_info(its_backend *backend, its_function *function, i
 its_status its_gpu_variable(its_backend *backend, its_loaded *loaded, const char *name, uint64_t *address,
                             size_t *size);
 its_status its_gpu_launch(its_backend *backend, its_function *function, const its_launch *launch);
-bool its_gpu_holds_nvshmem(its_gpu *gpu, void *module);
 
 static inline its_gpu *its_gpu_of(its_backend *backend) {
     return (its_gpu *)(void *)backend;

@@ -67,7 +67,6 @@ ITS_API its_stopped its_sim_stopped(its_sim_backend *sim);
 
 /* -- streams and events -------------------------------------------------------------------------------------------- */
 
-ITS_API its_device *its_sim_device(its_sim_backend *sim);
 ITS_API its_status its_sim_stream_new(its_sim_backend *sim, bool blocking, its_stream *stream);
 ITS_API its_status its_sim_stream_idle(its_sim_backend *sim, its_stream stream, bool *idle);
 ITS_API its_status its_sim_host_call(its_sim_backend *sim, its_stream stream, void (*function)(void *user), void *user);

@@ -130,10 +130,6 @@ its_status its_sim_fill(its_sim_backend *sim, uint64_t at, uint64_t value, uint3
 
 /* -- streams and events -------------------------------------------------------------------------------------------- */
 
-its_device *its_sim_device(its_sim_backend *sim) {
-    return sim->device;
-}
-
 its_status its_sim_stream_new(its_sim_backend *sim, bool blocking, its_stream *stream) {
     return its_device_stream_new(sim->device, blocking, stream);
 }

@@ -197,7 +197,8 @@ static uint64_t nan_bits(its_sim_cvt c, value v) {
 
 /* -- both ---------------------------------------------------------------------------------------------------------- */
 
-uint64_t its_sim_convert(its_sim_cvt c, uint64_t bits) {
+/* Converts one value; `bits` beyond the source format's width are ignored, those of the result are zero. */
+static uint64_t convert(its_sim_cvt c, uint64_t bits) {
     if (is_integer(c.from)) {
         value v = from_integer(c.from, bits);
         if (is_integer(c.to)) return to_integer(c.to, v, ITS_ROUND_ZERO, c.flags & ITS_CVT_SAT);
@@ -255,9 +256,9 @@ void its_sim_alu_CVT(const its_sim_op *op, const char *regs, char *dst) {
     uint32_t from = its_sim_format_bits((its_sim_format)c.from), to = its_sim_format_bits((its_sim_format)c.to);
     for (unsigned i = 0; i < ITS_LANES; i++) {
         uint64_t bits = get(regs + op->a, op->size, i);
-        uint64_t result = its_sim_convert(c, bits);
+        uint64_t result = convert(c, bits);
         if (c.halves == 2)
-            result |= its_sim_convert(c, bits >> from) << to;
+            result |= convert(c, bits >> from) << to;
         else
             result = widen(c.to, result);
         put(dst, op->dst_size, i, result);
@@ -269,8 +270,8 @@ void its_sim_alu_CVT_PAIR(const its_sim_op *op, const char *regs, char *dst) {
     its_sim_cvt c = its_sim_cvt_unpack(op->imm);
     uint32_t to = its_sim_format_bits((its_sim_format)c.to);
     for (unsigned i = 0; i < ITS_LANES; i++) {
-        uint64_t high = its_sim_convert(c, get(regs + op->a, op->size, i));
-        uint64_t low = its_sim_convert(c, get(regs + op->b, op->size, i));
+        uint64_t high = convert(c, get(regs + op->a, op->size, i));
+        uint64_t low = convert(c, get(regs + op->b, op->size, i));
         put(dst, op->dst_size, i, high << to | low);
     }
 }

@@ -62,7 +62,5 @@ static inline its_sim_cvt its_sim_cvt_unpack(int64_t imm) {
 /* Bits of a value in a format. */
 uint32_t its_sim_format_bits(its_sim_format format);
 bool its_sim_format_is_signed(its_sim_format format); /* integers: sign-extended in a wider register */
-/* Converts one value; `bits` beyond the source format's width are ignored, those of the result are zero. */
-uint64_t its_sim_convert(its_sim_cvt c, uint64_t bits);
 
 #endif

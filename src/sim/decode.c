@@ -143,7 +143,8 @@ uint32_t its_sim_const_bits(its_sim_decoder *d, uint64_t bits, uint32_t size) {
     return its_sim_const_of(d, ITS_SIM_CONST_BITS, bits, size);
 }
 
-uint32_t its_sim_stack(its_sim_decoder *d, uint64_t size, uint32_t align) {
+/* Room in the stack frame; offset from its start. */
+static uint32_t stack_room(its_sim_decoder *d, uint64_t size, uint32_t align) {
     uint64_t offset = ((uint64_t)d->stack + align - 1) & ~(uint64_t)(align - 1);
     if (size > LARGEST_STACK || offset + size > LARGEST_STACK) {
         its_sim_refuse(d, NULL, "function '%s' has more than 512 KiB of .local variables", d->func->name);
@@ -279,14 +280,14 @@ static void decode_loc(its_sim_decoder *d, const its_loc *loc) {
     d->loc = (uint32_t)d->program->locs.count;
 }
 
-uint32_t its_sim_symbol_align(const its_symbol *symbol) {
+static uint32_t symbol_align(const its_symbol *symbol) {
     uint32_t natural = its_type_size((its_type)symbol->type) * (symbol->vec ? symbol->vec : 1u);
     uint32_t align = symbol->align > natural ? symbol->align : natural;
     return align == 0 || (align & (align - 1)) ? 16 : align;
 }
 
 static uint32_t place_on_stack(its_sim_decoder *d, its_symbol *symbol, uint64_t size) {
-    uint32_t offset = its_sim_stack(d, size, its_sim_symbol_align(symbol));
+    uint32_t offset = stack_room(d, size, symbol_align(symbol));
     symbol->pass = (void *)((uintptr_t)offset + 1);
     return offset;
 }

@@ -97,14 +97,9 @@ void its_sim_pair(its_sim_decoder *d, const its_operand *operand, its_type first
 uint32_t its_sim_const_bits(its_sim_decoder *d, uint64_t bits, uint32_t size);
 uint32_t its_sim_const_of(its_sim_decoder *d, uint8_t kind, uint64_t value, uint32_t size);
 uint32_t its_sim_temp(its_sim_decoder *d, uint32_t size);
-/* The address of a variable or function, as a source of that size. */
-uint32_t its_sim_address_of(its_sim_decoder *d, its_symbol *symbol, int64_t offset, uint32_t size);
 /* A parameter of the kernel that is decoded; its offset in the parameter block. */
 bool its_sim_is_kernel_param(const its_sim_decoder *d, const its_symbol *symbol);
 uint32_t its_sim_param_offset(const its_symbol *symbol);
-/* Room in the stack frame; offset from its start. */
-uint32_t its_sim_stack(its_sim_decoder *d, uint64_t size, uint32_t align);
-uint32_t its_sim_symbol_align(const its_symbol *symbol);
 uint32_t its_sim_register(its_sim_decoder *d, const its_symbol *symbol);
 /* Where an operation finds its address, `[register + offset]` in op->space: fills a, imm and a flag of `op`. */
 void its_sim_take_address(its_sim_decoder *d, its_sim_op *op, const its_operand *operand);

@@ -156,7 +156,8 @@ uint32_t its_sim_param_offset(const its_symbol *symbol) {
     return (uint32_t)(uintptr_t)symbol->pass - 1;
 }
 
-uint32_t its_sim_address_of(its_sim_decoder *d, its_symbol *symbol, int64_t offset, uint32_t size) {
+/* The address of a variable or function, as a source of that size. */
+static uint32_t address_of(its_sim_decoder *d, its_symbol *symbol, int64_t offset, uint32_t size) {
     symbol = its_symbol_final(symbol);
     uintptr_t number = (uintptr_t)symbol->pass;
     if (number == 0 || (symbol->kind != ITS_SYM_FUNC && symbol->kind != ITS_SYM_VAR)) {
@@ -201,7 +202,7 @@ uint32_t its_sim_wide_source(its_sim_decoder *d, const its_operand *operand, its
     case ITS_OPND_SREG:
         return special(d, operand, *size);
     case ITS_OPND_SYM:
-        return its_sim_address_of(d, operand->symbol, operand->offset, *size);
+        return address_of(d, operand->symbol, operand->offset, *size);
     default:
         break;
     }

@@ -299,7 +299,8 @@ static bool is_user_file(const char *path) {
     return source && strncmp(path, "sim/", 4) != 0 && strncmp(path, "intarsia/", 9) != 0;
 }
 
-uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path) {
+/* Line and file of the innermost source of .loc number `loc` that is a user's; else of the innermost; 0 if unknown. */
+static uint32_t user_line(const its_sim_program *program, uint32_t loc, const char **path) {
     uint32_t line = 0;
     *path = NULL;
     for (unsigned depth = 0; loc && depth < 64; depth++) {
@@ -317,7 +318,7 @@ uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const c
 }
 
 uint32_t its_sim_where_line(const its_sim_where *where, const its_sim_program *program, const char **path) {
-    uint32_t line = its_sim_user_line(program, where->loc, path), column;
+    uint32_t line = user_line(program, where->loc, path), column;
     if (line) return line;
     its_place place = its_node_place(&where->node);
     *path = place.source->name;

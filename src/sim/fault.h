@@ -52,8 +52,6 @@ struct its_sim_fault {
  */
 /* Adds an error at an operation: its PTX line, its source line, and what that was inlined into. */
 void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message);
-/* Line and file of the innermost source of .loc number `loc` that is a user's; else of the innermost; 0 if unknown. */
-uint32_t its_sim_user_line(const its_sim_program *program, uint32_t loc, const char **path);
 
 /* The same for any operation: a line of PTX if nothing better is known. */
 uint32_t its_sim_where_line(const its_sim_where *where, const its_sim_program *program, const char **path);

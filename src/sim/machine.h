@@ -60,8 +60,6 @@ its_status its_sim_program_new(its_context *ctx, const its_sim_machine *machine,
 void its_sim_program_free(its_sim_program *program);
 /* A .global or .const variable; false if there is none of that name. */
 bool its_sim_program_variable(const its_sim_program *program, const char *name, uint64_t *address, size_t *size);
-/* Bytes of memory that the program holds, variables not counted. */
-size_t its_sim_program_memory(const its_sim_program *program);
 
 /* -- entries ------------------------------------------------------------------------------------------------------- */
 

@@ -54,7 +54,7 @@ void its_pe_close(its_pe *pe) {
 
 /* -- private memory ------------------------------------------------------------------------------------------------ */
 
-void its_pe_fill_fresh(void *memory, size_t size) {
+static void fill_fresh(void *memory, size_t size) {
     uint16_t pattern[32];
     for (size_t i = 0; i < 32; i++) pattern[i] = ITS_SIM_FRESH;
     char *at = memory;
@@ -109,7 +109,7 @@ its_status its_pe_alloc(its_pe *pe, size_t size, size_t align, its_sim_kind kind
     void *block = its_pe_take(pe, size, align);
     if (block) {
         *address = (uint64_t)(uintptr_t)block;
-        its_pe_fill_fresh(block, size);
+        fill_fresh(block, size);
         if (!size || its_sim_memory_add(pe->memory, *address, size, kind, false, NULL) == ITS_OK) return ITS_OK;
         its_pe_give(pe, block);
     }
@@ -136,7 +136,7 @@ its_status its_pe_reserve(its_pe *pe, size_t size, size_t align, uint64_t *addre
     if (its_heap_take(&pe->symmetric, size, align, &offset) != ITS_OK) return ITS_ERR_NOMEM;
     char *block = its_world_heap(pe->world, pe->world->pe) + offset;
     *address = (uint64_t)(uintptr_t)block;
-    its_pe_fill_fresh(block, size);
+    fill_fresh(block, size);
     if (pe->race) its_race_fresh(pe->race, *address, size);
     if (its_sim_memory_add(pe->memory, *address, size, ITS_SIM_SYMMETRIC, false, NULL) == ITS_OK) return ITS_OK;
     its_heap_give(&pe->symmetric, offset);

@@ -51,6 +51,4 @@ its_status its_pe_check_symmetric(its_pe *pe, const char *call, uint64_t address
 /* The address at which this PE sees `address` (in its own symmetric heap) of PE `of`; false if it is not symmetric. */
 bool its_pe_peer(const its_pe *pe, uint64_t address, uint32_t of, uint64_t *mapped);
 
-void its_pe_fill_fresh(void *memory, size_t size);
-
 #endif

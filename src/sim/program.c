@@ -39,10 +39,6 @@ void its_sim_program_give(const its_sim_program *program, void *block, size_t si
         its_free(program->ctx, ((block_head *)block)[-1].block);
 }
 
-size_t its_sim_program_memory(const its_sim_program *program) {
-    return program->arena.total + sizeof(*program);
-}
-
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t align_of(const its_symbol *symbol) {
@@ -110,7 +106,8 @@ static void add_func(its_sim_program *program, const its_func *node, uint32_t in
     read_directives(node, &func->entry);
 }
 
-void its_sim_program_list_funcs(its_sim_program *program, const its_module *module) {
+/* Fills funcs from the module's functions; symbol->pass of each becomes its number + 1. */
+static void list_funcs(its_sim_program *program, const its_module *module) {
     uint32_t count = 0;
     for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f)) count++;
     program->funcs = ITS_NEW_ARRAY(&program->arena, its_sim_func, count ? count : 1);
@@ -146,7 +143,7 @@ static its_status body(void *user) {
         return ITS_ERR_INPUT;
     }
     list_files(program, j->module);
-    its_sim_program_list_funcs(program, j->module);
+    list_funcs(program, j->module);
     its_status status = its_sim_program_place_variables(program, j->module);
     if (status == ITS_OK) status = its_sim_program_initialise(program, j->module);
     if (status != ITS_OK) return status;

@@ -80,7 +80,6 @@ enum {                             /* its_sim_op.flags of memory operations */
        ITS_SIM_ACQUIRE = 1 << 2,   /* nothing after it moves before it */
        ITS_SIM_RELEASE = 1 << 3,   /* nothing before it moves after it */
        ITS_SIM_ADDRESS32 = 1 << 4, /* the address register has 32 bits */
-       ITS_SIM_CLUSTER = 1 << 5,   /* shared::cluster */
        ITS_SIM_KNOWN = 1 << 6      /* shuffles of all lanes: where each reads from is in the lists, from op->imm on */
 };
 
@@ -282,8 +281,6 @@ static inline uint64_t its_sim_func_address(uint32_t func) {
 
 /* -- the parts of its_sim_program_new ------------------------------------------------------------------------------ */
 
-/* Fills funcs from the module's functions; symbol->pass of each becomes its number + 1. */
-void its_sim_program_list_funcs(its_sim_program *program, const its_module *module);
 /* Gives every variable its address; symbol->pass becomes its number + 1. */
 its_status its_sim_program_place_variables(its_sim_program *program, const its_module *module);
 /* Writes the initialisers. Requires all functions and variables to be placed. */

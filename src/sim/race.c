@@ -120,11 +120,11 @@ uint32_t *its_race_vector(const its_race *race) {
     return vector;
 }
 
-void its_race_clear_vector(const its_race *race, uint32_t *vector) {
+static void clear_vector(const its_race *race, uint32_t *vector) {
     memset(vector, 0, race->n_agents * sizeof(uint32_t));
 }
 
-void its_race_join(const its_race *race, uint32_t *restrict to, const uint32_t *restrict from) {
+static void join(const its_race *race, uint32_t *restrict to, const uint32_t *restrict from) {
     for (uint32_t i = 0; i < race->n_agents; i++) to[i] = from[i] > to[i] ? from[i] : to[i];
 }
 
@@ -169,9 +169,9 @@ void its_race_begin(its_race_agent *agent, const uint32_t *vector) {
     if (vector)
         memcpy(agent->vector, vector, race->n_agents * sizeof(uint32_t));
     else
-        its_race_clear_vector(race, agent->vector);
-    its_race_clear_vector(race, agent->near_seen);
-    its_race_clear_vector(race, agent->far_seen);
+        clear_vector(race, agent->vector);
+    clear_vector(race, agent->near_seen);
+    clear_vector(race, agent->far_seen);
     agent->fenced = false;
     tick(agent);
     agent->birth = agent->now;
@@ -179,7 +179,7 @@ void its_race_begin(its_race_agent *agent, const uint32_t *vector) {
 
 /* Joins the agent's vector, with its own clock in it, into another. */
 static void join_own(const its_race_agent *agent, uint32_t *vector) {
-    its_race_join(agent->race, vector, agent->vector);
+    join(agent->race, vector, agent->vector);
     if (vector[agent->number] < agent->now) vector[agent->number] = agent->now;
 }
 
@@ -189,7 +189,7 @@ void its_race_give(its_race_agent *agent, uint32_t *vector) {
 }
 
 void its_race_take(its_race_agent *agent, const uint32_t *vector) {
-    its_race_join(agent->race, agent->vector, vector);
+    join(agent->race, agent->vector, vector);
 }
 
 /* Four vectors, as an agent has, and the scope of the fence: + 1, 0 if there was none. */
@@ -211,11 +211,11 @@ void its_race_meet(its_race_agent *agent, uint32_t *meeting) {
     const its_race *race = agent->race;
     const size_t n = race->n_agents;
     if (agent->fenced) {
-        its_race_join(race, meeting + n, agent->fence);
+        join(race, meeting + n, agent->fence);
         if (meeting[4 * n] < agent->fence_scope + 1u) meeting[4 * n] = agent->fence_scope + 1u;
     }
-    its_race_join(race, meeting + 2 * n, agent->near_seen);
-    its_race_join(race, meeting + 3 * n, agent->far_seen);
+    join(race, meeting + 2 * n, agent->near_seen);
+    join(race, meeting + 3 * n, agent->far_seen);
     its_race_give(agent, meeting);
 }
 
@@ -223,12 +223,12 @@ void its_race_meet(its_race_agent *agent, uint32_t *meeting) {
 void its_race_part(its_race_agent *agent, const uint32_t *meeting) {
     const its_race *race = agent->race;
     const size_t n = race->n_agents;
-    its_race_join(race, agent->vector, meeting);
-    its_race_join(race, agent->near_seen, meeting + 2 * n);
-    its_race_join(race, agent->far_seen, meeting + 3 * n);
+    join(race, agent->vector, meeting);
+    join(race, agent->near_seen, meeting + 2 * n);
+    join(race, agent->far_seen, meeting + 3 * n);
     if (!meeting[4 * n]) return;
-    if (!agent->fenced) its_race_clear_vector(race, agent->fence);
-    its_race_join(race, agent->fence, meeting + n);
+    if (!agent->fenced) clear_vector(race, agent->fence);
+    join(race, agent->fence, meeting + n);
     if (!agent->fenced || agent->fence_scope < meeting[4 * n] - 1) agent->fence_scope = (uint8_t)(meeting[4 * n] - 1);
     agent->fenced = true;
 }
@@ -265,10 +265,10 @@ static void hold(race_place *place) {
 static void put(const its_race_agent *agent, char *places, uint64_t key, uint64_t value, const uint32_t *vector) {
     race_place *place = place_of(agent->race, places, key, true);
     hold(place);
-    if (place->value != value) its_race_clear_vector(agent->race, place->vector);
+    if (place->value != value) clear_vector(agent->race, place->vector);
     place->value = value;
     if (vector)
-        its_race_join(agent->race, place->vector, vector);
+        join(agent->race, place->vector, vector);
     else
         join_own(agent, place->vector);
     atomic_store(&place->busy, 0);
@@ -279,7 +279,7 @@ static void get(const its_race *race, char *places, uint64_t key, uint32_t *vect
     race_place *place = place_of(race, places, key, false);
     if (!place) return;
     hold(place);
-    its_race_join(race, vector, place->vector);
+    join(race, vector, place->vector);
     atomic_store(&place->busy, 0);
 }
 
@@ -312,7 +312,7 @@ static void look(its_race_agent *agent, const its_race_word *word, uint32_t *nea
 static void carry_one(its_race_agent *agent, char *places, const its_race_word *word) {
     const its_race *race = agent->race;
     if (!place_of(race, places, key_of(word, false, false), false)) return;
-    its_race_clear_vector(race, agent->carried);
+    clear_vector(race, agent->carried);
     get(race, places, key_of(word, false, false), agent->carried);
     put(agent, places, key_of(word, true, false), 0, agent->carried);
 }
@@ -350,9 +350,9 @@ void its_race_strong_load(its_race_agent *agent, its_race_word word) {
 
 void its_race_fence(its_race_agent *agent, its_race_scope scope) {
     const its_race *race = agent->race;
-    its_race_join(race, agent->vector, agent->near_seen);
-    if (scope == ITS_RACE_SYS) its_race_join(race, agent->vector, agent->far_seen);
-    its_race_clear_vector(race, agent->fence);
+    join(race, agent->vector, agent->near_seen);
+    if (scope == ITS_RACE_SYS) join(race, agent->vector, agent->far_seen);
+    clear_vector(race, agent->fence);
     join_own(agent, agent->fence);
     agent->fence_scope = (uint8_t)scope;
     agent->fenced = true;

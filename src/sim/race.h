@@ -59,8 +59,6 @@ void its_race_begin(its_race_agent *agent, const uint32_t *vector);
 
 /* A vector of zeros, to be freed with its_free; NULL if memory ran out. */
 uint32_t *its_race_vector(const its_race *race);
-void its_race_clear_vector(const its_race *race, uint32_t *vector);
-void its_race_join(const its_race *race, uint32_t *to, const uint32_t *from);
 /* Hands on what the agent has seen and done; what it does from here on is not part of it. */
 void its_race_give(its_race_agent *agent, uint32_t *vector);
 void its_race_take(its_race_agent *agent, const uint32_t *vector);

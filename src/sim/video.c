@@ -129,7 +129,7 @@ static uint32_t simd(its_sim_video v, uint32_t a, uint32_t b, uint32_t c) {
     return result;
 }
 
-uint32_t its_sim_video_compute(its_sim_video v, uint32_t a, uint32_t b, uint32_t c) {
+static uint32_t compute(its_sim_video v, uint32_t a, uint32_t b, uint32_t c) {
     if (v.parts > 1) return simd(v, a, b, c);
     return v.what == ITS_VIDEO_MAD ? multiply(v, a, b, c) : scalar(v, a, b, c);
 }
@@ -140,7 +140,7 @@ void its_sim_alu_VIDEO(const its_sim_op *op, const char *regs, char *dst) {
     its_sim_video v;
     memcpy(&v, &op->imm, sizeof(v));
     for (unsigned i = 0; i < ITS_LANES; i++) {
-        u32 result = its_sim_video_compute(v, a[i], b[i], c[i]);
+        u32 result = compute(v, a[i], b[i], c[i]);
         memcpy(dst + 4 * i, &result, sizeof(result));
     }
 }

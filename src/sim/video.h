@@ -52,6 +52,4 @@ typedef struct its_sim_video {
 } its_sim_video;
 _Static_assert(sizeof(its_sim_video) == 8, "it fits into its_sim_op.imm");
 
-uint32_t its_sim_video_compute(its_sim_video v, uint32_t a, uint32_t b, uint32_t c);
-
 #endif

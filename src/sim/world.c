@@ -317,7 +317,8 @@ void its_activity_set(its_activity *activity, its_activity_kind kind, uint64_t w
     atomic_store_explicit(&activity->kind, kind, memory_order_release);
 }
 
-uint32_t its_world_bell(const its_world *world) {
+/* The bell's number, to be read before looking at what is waited for. */
+static uint32_t read_bell(const its_world *world) {
     return atomic_load(&world->control->bell);
 }
 
@@ -327,7 +328,8 @@ void its_world_ring(const its_world *world) {
     if (atomic_load(&control->sleepers)) syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void its_world_sleep(const its_world *world, uint32_t seen, uint32_t milliseconds) {
+/* Sleeps until the bell has changed from `seen`, or `milliseconds` have passed. */
+static void sleep_until_rung(const its_world *world, uint32_t seen, uint32_t milliseconds) {
     its_world_control *control = world->control;
     struct timespec time = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000};
     atomic_fetch_add(&control->sleepers, 1);
@@ -438,7 +440,7 @@ static its_status wait_for_all(its_context *ctx, const its_world *world, const c
                                const void *user, uint32_t milliseconds) {
     uint64_t last_look = 0;
     for (;;) {
-        uint32_t seen = its_world_bell(world);
+        uint32_t seen = read_bell(world);
         int who = missing(world, user);
         if (who < 0) return ITS_OK;
         if (its_world_faulted_here(world)) return ITS_ERR_FAULT;
@@ -448,7 +450,7 @@ static its_status wait_for_all(its_context *ctx, const its_world *world, const c
         int failed = its_world_failed(world, &last_look);
         if (failed < 0 && done_for(world, (uint32_t)who)) failed = who;
         if (failed >= 0 && missing(world, user) >= 0) return its_world_fail(ctx, world, (uint32_t)failed, during);
-        its_world_sleep(world, seen, milliseconds);
+        sleep_until_rung(world, seen, milliseconds);
     }
 }
 
@@ -545,7 +547,8 @@ its_status its_world_barrier_enter(its_context *ctx, const its_world *world, uin
     return ITS_OK;
 }
 
-int its_world_barrier_missing(const its_world *world, uint32_t team, its_team members, uint64_t epoch) {
+/* The first member that has not reached `epoch`, or -1. */
+static int first_missing(const its_world *world, uint32_t team, its_team members, uint64_t epoch) {
     const its_team_area *mine = &its_world_library(world, world->pe)->teams[team];
     for (uint32_t i = 0; i < members.size; i++) {
         uint32_t pe = members.start + i * members.stride;
@@ -555,7 +558,7 @@ int its_world_barrier_missing(const its_world *world, uint32_t team, its_team me
 }
 
 bool its_world_barrier_leave(const its_world *world, uint32_t team, its_team members, uint64_t epoch) {
-    if (its_world_barrier_missing(world, team, members, epoch) >= 0) return false;
+    if (first_missing(world, team, members, epoch) >= 0) return false;
     its_team_area *mine = &its_world_library(world, world->pe)->teams[team];
     atomic_store(&mine->epoch, epoch);
     atomic_store(&mine->inside, 0);
@@ -570,7 +573,7 @@ typedef struct barrier_wait {
 
 static int barrier_missing_user(const its_world *world, const void *user) {
     const barrier_wait *wait = user;
-    return its_world_barrier_missing(world, wait->team, wait->members, wait->epoch);
+    return first_missing(world, wait->team, wait->members, wait->epoch);
 }
 
 its_status its_world_barrier(its_context *ctx, its_world *world, uint32_t team, its_team members) {

@@ -155,11 +155,8 @@ int its_world_heap_owner(const its_world *world, uint64_t address);
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* The bell's number, to be read before looking at what is waited for. */
-uint32_t its_world_bell(const its_world *world);
+/* Wakes every PE that waits for something in the world. */
 void its_world_ring(const its_world *world);
-/* Sleeps until the bell has changed from `seen`, or `milliseconds` have passed. */
-void its_world_sleep(const its_world *world, uint32_t seen, uint32_t milliseconds);
 
 /*
  * A PE that faulted or ended without closing its backend: its number, or -1. Looks at most every 100 ms whether the
@@ -200,8 +197,6 @@ its_status its_world_barrier_enter(its_context *ctx, const its_world *world, uin
 bool its_world_barrier_leave(const its_world *world, uint32_t team, its_team members, uint64_t epoch);
 /* Both, sleeping in between. */
 its_status its_world_barrier(its_context *ctx, its_world *world, uint32_t team, its_team members);
-/* The first member that has not reached `epoch`, or -1. */
-int its_world_barrier_missing(const its_world *world, uint32_t team, its_team members, uint64_t epoch);
 
 void its_activity_set(its_activity *activity, its_activity_kind kind, uint64_t what, uint64_t value);
 
