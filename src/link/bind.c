@@ -28,12 +28,6 @@ static uint32_t width_of(const its_operand *operand) {
     return its_type_size((its_type)operand->symbol->type);
 }
 
-static its_operand address_of(its_expander *x, its_symbol *symbol, uint64_t offset) {
-    its_operand *base = its_arena_alloc(its_module_arena(x->out), sizeof *base);
-    *base = (its_operand){.kind = ITS_OPND_SYM, .symbol = symbol, .offset = (int64_t)offset};
-    return (its_operand){.kind = ITS_OPND_ADDR, .count = 1, .list = base};
-}
-
 /* -- single moves -------------------------------------------------------------------------------------------------- */
 
 /* Where code for a call or an access goes: its frame, and the instruction that it stands for. */
@@ -60,7 +54,8 @@ static void put_move(const place *at, its_type type, its_operand to, its_operand
 static void put_memory(const place *at, bool store, const its_slot *slot, uint64_t offset, uint32_t size,
                        its_operand reg) {
     char name[24];
-    its_operand address = address_of(at->x, slot->symbol, offset);
+    its_operand variable = {.kind = ITS_OPND_SYM, .symbol = slot->symbol};
+    its_operand address = its_address_operand(at->x->out, variable, (int64_t)offset);
     snprintf(name, sizeof name, "%s%s%s", store ? "st" : "ld", slot->form == ITS_SLOT_REAL ? ".param" : ".local",
              its_type_text(its_type_of_bytes(size)));
     put_two(at, name, store ? address : reg, store ? reg : address);

@@ -228,37 +228,18 @@ static its_symbol *map_symbol(void *user, its_symbol *symbol) {
     return symbol->flags & ITS_SYM_IN_FUNC ? map_var(user, symbol) : symbol;
 }
 
-static its_symbol *new_symbol(its_expander *x, its_frame *frame, its_symbol_kind kind, its_name name) {
-    its_symbol *symbol = ITS_NEW(its_module_arena(x->out), its_symbol);
-    symbol->kind = (uint8_t)kind;
-    symbol->name = name;
-    symbol->vec = 1;
-    symbol->flags = ITS_SYM_IN_FUNC | ITS_SYM_DEFINED;
-    symbol->origin = frame->origin ? frame->origin : frame->func->func->node.origin;
-    symbol->pos = frame->func->func->node.pos;
-    return symbol;
-}
-
 its_symbol *its_new_reg(its_expander *x, its_frame *frame, its_name name, its_type type) {
-    its_symbol *symbol = new_symbol(x, frame, ITS_SYM_REG, name);
-    its_regs *regs = its_node_new(x->out, ITS_NODE_REGS, sizeof *regs, symbol->origin, symbol->pos);
-    regs->name = name;
-    regs->type = symbol->type = (uint8_t)type;
-    regs->vec = 1;
-    regs->symbol = symbol;
-    symbol->space = ITS_SPACE_REG;
-    symbol->flags = ITS_SYM_IN_FUNC;
-    symbol->range = regs;
+    const its_node *node = &frame->func->func->node;
+    its_symbol *symbol = its_reg_new(x->out, name, type, origin_in(frame, node), node->pos);
     symbol->id = x->n_regs++;
-    its_emit(x, regs);
+    its_emit(x, symbol->range);
     return symbol;
 }
 
 its_symbol *its_new_var(its_expander *x, its_frame *frame, its_name name, const its_symbol *like, its_space space) {
     its_var *var = its_node_new(x->out, ITS_NODE_VAR, sizeof *var, like->origin, like->pos);
     its_symbol *symbol = its_clone_symbol(x->out, like, name, frame->origin ? frame->origin : like->origin);
-    symbol->flags &= ITS_SYM_DEFINED | ITS_SYM_IN_FUNC | ITS_SYM_ARRAY;
-    symbol->flags |= ITS_SYM_DEFINED | ITS_SYM_IN_FUNC;
+    symbol->flags = (uint16_t)((symbol->flags & ITS_SYM_ARRAY) | ITS_SYM_DEFINED | ITS_SYM_IN_FUNC);
     symbol->space = (uint8_t)space;
     symbol->node = &var->node;
     var->symbol = symbol;
@@ -268,16 +249,15 @@ its_symbol *its_new_var(its_expander *x, its_frame *frame, its_name name, const 
 }
 
 static its_symbol *new_label(its_expander *x, its_frame *frame, const char *what) {
-    its_symbol *label = new_symbol(x, frame, ITS_SYM_LABEL, its_site_name(x, frame, NULL, 0, what));
+    const its_node *node = &frame->func->func->node;
+    its_symbol *label =
+        its_label_new(x->out, its_site_name(x, frame, NULL, 0, what), origin_in(frame, node), node->pos);
     label->id = x->n_labels++;
     return label;
 }
 
 static void put_label(its_expander *x, its_frame *frame, its_symbol *label) {
-    its_decl *decl = its_node_new(x->out, ITS_NODE_LABEL, sizeof *decl, label->origin, frame->func->func->end_pos);
-    decl->symbol = label;
-    label->node = &decl->node;
-    its_emit(x, decl);
+    its_emit(x, its_label_place(x->out, label, label->origin, frame->func->func->end_pos));
 }
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */

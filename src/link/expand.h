@@ -13,6 +13,7 @@
 
 #include "link/clone.h"
 #include "link/linker.h"
+#include "link/make.h"
 
 typedef enum its_slot_form { ITS_SLOT_REAL, ITS_SLOT_CELLS, ITS_SLOT_MEMORY } its_slot_form;
 
@@ -76,9 +77,6 @@ its_symbol *its_new_reg(its_expander *x, its_frame *frame, its_name name, its_ty
 its_symbol *its_new_var(its_expander *x, its_frame *frame, its_name name, const its_symbol *like, its_space space);
 /* The name of a local of this site: `base` with the site's mark, and `more` behind it. */
 its_name its_site_name(its_expander *x, const its_frame *frame, its_name base, uint32_t alias, const char *more);
-static inline its_operand its_reg_operand(its_symbol *symbol) {
-    return (its_operand){.kind = ITS_OPND_REG, .symbol = symbol};
-}
 
 /* `ld.param.b32` -> `ld.local.b32` (bind.c) */
 its_name its_in_local(its_expander *x, its_name name);

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "link/make.h"
 #include "link/waits.h"
 
 static const char state_name[] = ITS_WAIT_STATE, table_name[] = ITS_WAIT_TABLE;
@@ -67,15 +68,8 @@ static its_operand label(its_symbol *symbol) {
     return (its_operand){.kind = ITS_OPND_SYM, .symbol = symbol};
 }
 
-static its_operand at_address(limiter *l, its_operand base, int64_t offset) {
-    its_operand *inner = its_arena_alloc(its_module_arena(l->out), sizeof *inner);
-    *inner = base;
-    inner->offset = offset;
-    return (its_operand){.kind = ITS_OPND_ADDR, .count = 1, .list = inner};
-}
-
 static its_operand state_word(limiter *l, uint32_t word) {
-    return at_address(l, label(l->state), 8 * (int64_t)word);
+    return its_address_operand(l->out, label(l->state), 8 * (int64_t)word);
 }
 
 static its_insn *put(limiter *l, const char *name, int count, ...) {
@@ -89,41 +83,20 @@ static its_insn *put(limiter *l, const char *name, int count, ...) {
     return insn;
 }
 
-static its_symbol *new_local(limiter *l, its_symbol_kind kind, its_name name) {
-    its_symbol *symbol = ITS_NEW(its_module_arena(l->out), its_symbol);
-    symbol->name = name;
-    symbol->kind = (uint8_t)kind;
-    symbol->vec = 1;
-    symbol->flags = ITS_SYM_IN_FUNC;
-    symbol->origin = l->func->node.origin;
-    symbol->pos = l->func->node.pos;
-    return symbol;
-}
-
 static its_symbol *new_label(limiter *l) {
-    its_symbol *symbol = new_local(l, ITS_SYM_LABEL, its_names_new(l->linker, "", "wait", l->n_labels++));
-    symbol->flags |= ITS_SYM_DEFINED;
-    symbol->id = l->func->n_labels++;
-    return symbol;
+    its_name name = its_names_new(l->linker, "", "wait", l->n_labels++);
+    its_symbol *label = its_label_new(l->out, name, l->func->node.origin, l->func->node.pos);
+    label->id = l->func->n_labels++;
+    return label;
 }
 
-static void put_label(limiter *l, its_symbol *symbol) {
-    its_decl *decl = its_node_new(l->out, ITS_NODE_LABEL, sizeof *decl, l->like->origin, l->like->pos);
-    decl->symbol = symbol;
-    symbol->node = &decl->node;
-    insert(l, &decl->node);
+static void put_label(limiter *l, its_symbol *label) {
+    insert(l, its_label_place(l->out, label, l->like->origin, l->like->pos));
 }
 
 static its_symbol *new_reg(limiter *l, const char *what, its_type type) {
     its_name name = its_names_new(l->linker, "%", what, 0);
-    its_symbol *symbol = new_local(l, ITS_SYM_REG, name);
-    its_regs *regs = its_node_new(l->out, ITS_NODE_REGS, sizeof *regs, symbol->origin, symbol->pos);
-    regs->name = name;
-    regs->type = symbol->type = (uint8_t)type;
-    regs->vec = 1;
-    regs->symbol = symbol;
-    symbol->space = ITS_SPACE_REG;
-    symbol->range = regs;
+    its_symbol *symbol = its_reg_new(l->out, name, type, l->func->node.origin, l->func->node.pos);
     symbol->id = l->func->n_regs++;
     return symbol;
 }
@@ -296,7 +269,7 @@ static void put_value(limiter *l, const its_operand *operand) {
 }
 
 static void store_value(limiter *l, uint32_t word) {
-    put(l, "st.volatile.global.u64", 2, at_address(l, reg(l->limit), 8 * (int64_t)word), reg(l->value));
+    put(l, "st.volatile.global.u64", 2, its_address_operand(l->out, reg(l->limit), 8 * (int64_t)word), reg(l->value));
 }
 
 static void store_address(limiter *l) {

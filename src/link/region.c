@@ -21,6 +21,7 @@
 #include "base/intern.h"
 #include "link/linker.h"
 #include "link/lower.h"
+#include "link/make.h"
 #include "ptx/verify.h"
 
 typedef struct region_call {
@@ -214,9 +215,7 @@ static its_operand of_symbol(its_operand_kind kind, its_symbol *symbol, uint32_t
 }
 
 static its_operand address_of(region_call *call, its_symbol *symbol) {
-    its_operand *base = its_arena_alloc(its_module_arena(call->out), sizeof *base);
-    *base = of_symbol(ITS_OPND_SYM, symbol, call->insn->node.pos);
-    return (its_operand){.kind = ITS_OPND_ADDR, .count = 1, .pos = base->pos, .list = base};
+    return its_address_operand(call->out, of_symbol(ITS_OPND_SYM, symbol, call->insn->node.pos), 0);
 }
 
 /* Each call has a block of its own, so all calls share these names. */
@@ -240,21 +239,11 @@ static its_symbol *new_param(region_call *call, const its_symbol *formal, const 
 }
 
 static its_symbol *new_reg(region_call *call, uint64_t size, uint32_t index) {
-    its_regs *regs =
-        its_node_new(call->out, ITS_NODE_REGS, sizeof *regs, call->insn->node.origin, call->insn->node.pos);
-    its_symbol *symbol = ITS_NEW(its_module_arena(call->out), its_symbol);
-    regs->name = symbol->name = local_name(call, "$temp", index);
-    regs->type = symbol->type = (uint8_t)its_type_of_bytes(size < 2 ? 2 : size);
-    regs->vec = symbol->vec = 1;
-    regs->symbol = symbol;
-    symbol->kind = ITS_SYM_REG;
-    symbol->space = ITS_SPACE_REG;
-    symbol->flags = ITS_SYM_IN_FUNC;
-    symbol->origin = call->insn->node.origin;
-    symbol->pos = call->insn->node.pos;
-    symbol->range = regs;
-    symbol->id = UINT32_MAX;
-    put(call, regs);
+    const its_node *site = &call->insn->node;
+    its_type type = its_type_of_bytes(size < 2 ? 2 : size);
+    its_symbol *symbol = its_reg_new(call->out, local_name(call, "$temp", index), type, site->origin, site->pos);
+    symbol->id = UINT32_MAX; /* as new_param's */
+    put(call, symbol->range);
     return symbol;
 }
 
