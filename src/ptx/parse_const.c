@@ -57,8 +57,36 @@ static void set_double(its_operand *value, double d) {
     memcpy(&value->bits, &d, sizeof d);
 }
 
+/* Whether a comparison holds; false if `token` is none. Of two numbers with a NaN neither is less, nor are they equal.
+ */
+static bool compare(uint8_t token, bool less, bool equal, bool greater, bool *holds) {
+    switch (token) {
+    case '<':
+        *holds = less;
+        return true;
+    case '>':
+        *holds = greater;
+        return true;
+    case ITS_TOK_LE:
+        *holds = less || equal;
+        return true;
+    case ITS_TOK_GE:
+        *holds = greater || equal;
+        return true;
+    case ITS_TOK_EQ:
+        *holds = equal;
+        return true;
+    case ITS_TOK_NE:
+        *holds = !equal;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool float_binary(its_parser *parser, uint8_t token, uint32_t pos, its_operand *left, const its_operand *right) {
     double a = as_double(left), b = as_double(right);
+    bool holds;
     switch (token) {
     case '+':
         set_double(left, a + b);
@@ -72,26 +100,10 @@ static bool float_binary(its_parser *parser, uint8_t token, uint32_t pos, its_op
     case '/':
         set_double(left, a / b);
         return true;
-    case '<':
-        set_int(left, a < b, false);
-        return true;
-    case '>':
-        set_int(left, a > b, false);
-        return true;
-    case ITS_TOK_LE:
-        set_int(left, a <= b, false);
-        return true;
-    case ITS_TOK_GE:
-        set_int(left, a >= b, false);
-        return true;
-    case ITS_TOK_EQ:
-        set_int(left, a == b, false);
-        return true;
-    case ITS_TOK_NE:
-        set_int(left, a != b, false);
-        return true;
     default:
-        return its_error(parser, pos, "this operator takes integers");
+        if (!compare(token, a<b, a == b, a> b, &holds)) return its_error(parser, pos, "this operator takes integers");
+        set_int(left, holds, false);
+        return true;
     }
 }
 
@@ -114,7 +126,11 @@ static bool less(uint64_t a, uint64_t b, bool uns) {
 
 static bool int_binary(its_parser *parser, uint8_t token, uint32_t pos, its_operand *left, const its_operand *right) {
     uint64_t a = left->bits, b = right->bits;
-    bool uns = is_unsigned(left) || is_unsigned(right);
+    bool uns = is_unsigned(left) || is_unsigned(right), holds;
+    if (compare(token, less(a, b, uns), a == b, less(b, a, uns), &holds)) {
+        set_int(left, holds, false);
+        return true;
+    }
     switch (token) {
     case '+':
         set_int(left, a + b, uns);
@@ -145,24 +161,6 @@ static bool int_binary(its_parser *parser, uint8_t token, uint32_t pos, its_oper
             set_int(left, b < 64 ? a >> b : 0, true);
         else
             set_int(left, (uint64_t)((int64_t)a >> (b < 63 ? b : 63)), false);
-        return true;
-    case '<':
-        set_int(left, less(a, b, uns), false);
-        return true;
-    case '>':
-        set_int(left, less(b, a, uns), false);
-        return true;
-    case ITS_TOK_LE:
-        set_int(left, !less(b, a, uns), false);
-        return true;
-    case ITS_TOK_GE:
-        set_int(left, !less(a, b, uns), false);
-        return true;
-    case ITS_TOK_EQ:
-        set_int(left, a == b, false);
-        return true;
-    case ITS_TOK_NE:
-        set_int(left, a != b, false);
         return true;
     case ITS_TOK_AND:
         set_int(left, a && b, false);

@@ -108,17 +108,7 @@
     *(u32 *)(void *)dst = (expression);                                         \
     }
 #define ITS_ALU_RAW(id)
-#include "sim/alu_float.def"
-#include "sim/alu_int.def"
-#undef ITS_ALU1
-#undef ITS_ALU2
-#undef ITS_ALU3
-#undef ITS_ALU4
-#undef ITS_CMP1
-#undef ITS_CMP2
-#undef ITS_CMP3
-#undef ITS_PRED
-#undef ITS_ALU_RAW
+#include "sim/alu.def"
 
 #include "sim/exec_matrix.inc.h"
 #include "sim/exec_memory.inc.h"
@@ -136,8 +126,7 @@
 #define ITS_PRED ITS_ALU1
 #define ITS_ALU_RAW(id) [ITS_SIM_##id] = its_sim_alu_##id,
 static its_sim_alu *const alus[ITS_SIM_HANDLERS] = {
-#include "sim/alu_float.def"
-#include "sim/alu_int.def"
+#include "sim/alu.def"
 };
 #define ITS_ACT(id) [ITS_SIM_ACT_##id] = its_sim_act_##id,
 #define ITS_ACT_FAST(id) [ITS_SIM_ACT_##id] = act_##id,

@@ -37,17 +37,7 @@ typedef enum its_sim_handler {
 #define ITS_CMP3 ITS_ALU1
 #define ITS_PRED ITS_ALU1
 #define ITS_ALU_RAW ITS_ALU1
-#include "sim/alu_float.def"
-#include "sim/alu_int.def"
-#undef ITS_ALU1
-#undef ITS_ALU2
-#undef ITS_ALU3
-#undef ITS_ALU4
-#undef ITS_CMP1
-#undef ITS_CMP2
-#undef ITS_CMP3
-#undef ITS_PRED
-#undef ITS_ALU_RAW
+#include "sim/alu.def"
     ITS_SIM_BRANCH, /* in the loop itself */
 #define ITS_ACT(id) ITS_SIM_ACT_##id,
 #define ITS_ACT_FAST ITS_ACT

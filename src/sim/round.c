@@ -14,43 +14,27 @@ static int fe_mode(unsigned mode) {
     return modes[(mode >> ITS_SIM_ROUND_SHIFT) & 3];
 }
 
-static float compute_f32(unsigned what, float a, float b, float c) {
-    switch (what) {
-    case ITS_SIM_ROUND_ADD:
-        return a + b;
-    case ITS_SIM_ROUND_SUB:
-        return a - b;
-    case ITS_SIM_ROUND_MUL:
-        return a * b;
-    case ITS_SIM_ROUND_FMA:
-        return fmaf(a, b, c);
-    case ITS_SIM_ROUND_DIV:
-        return a / b;
-    case ITS_SIM_ROUND_RCP:
-        return 1.0f / a;
-    default:
-        return sqrtf(a);
+#define COMPUTE(name, type, fma_of_type, sqrt_of_type)        \
+    static type name(unsigned what, type a, type b, type c) { \
+        switch (what) {                                       \
+        case ITS_SIM_ROUND_ADD:                               \
+            return a + b;                                     \
+        case ITS_SIM_ROUND_SUB:                               \
+            return a - b;                                     \
+        case ITS_SIM_ROUND_MUL:                               \
+            return a * b;                                     \
+        case ITS_SIM_ROUND_FMA:                               \
+            return fma_of_type(a, b, c);                      \
+        case ITS_SIM_ROUND_DIV:                               \
+            return a / b;                                     \
+        case ITS_SIM_ROUND_RCP:                               \
+            return 1 / a;                                     \
+        default:                                              \
+            return sqrt_of_type(a);                           \
+        }                                                     \
     }
-}
-
-static double compute_f64(unsigned what, double a, double b, double c) {
-    switch (what) {
-    case ITS_SIM_ROUND_ADD:
-        return a + b;
-    case ITS_SIM_ROUND_SUB:
-        return a - b;
-    case ITS_SIM_ROUND_MUL:
-        return a * b;
-    case ITS_SIM_ROUND_FMA:
-        return fma(a, b, c);
-    case ITS_SIM_ROUND_DIV:
-        return a / b;
-    case ITS_SIM_ROUND_RCP:
-        return 1.0 / a;
-    default:
-        return sqrt(a);
-    }
-}
+COMPUTE(compute_f32, float, fmaf, sqrtf)
+COMPUTE(compute_f64, double, fma, sqrt)
 
 /*
  * Whether a result of at most the smallest normal number is subnormal when it is rounded without a limit to the
