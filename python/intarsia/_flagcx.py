@@ -8,14 +8,13 @@ Barriers of a FlagCX installation: its headers are checked, its device code beco
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_bool, c_char_p, c_uint32, c_void_p
 from pathlib import Path
 
-from . import _barriers, _hook, _host, _lib, _units
+from . import _barriers, _compile, _hook, _lib, _units
 from ._errors import Error
 
 _HEADERS = ("flagcx_device_enums.h",)
@@ -110,11 +109,6 @@ def _ptx_of(code: Path) -> Path:
     if llc is None:
         raise Error(f"{code} is LLVM bitcode and there is no llc to compile it; INTARSIA_LLC says where it is")
     arch = _hook.current_arch()
-    key = hashlib.blake2b(digest_size=8)
-    for part in (code.read_bytes(), _host._run([llc, "--version"], str(code)), arch.encode()):
-        key.update(len(part).to_bytes(8, "little") + part)
-    built = _host._cache_folder() / key.hexdigest() / f"{code.stem}.ptx"
-    if not built.is_file():
-        command = [llc, "-march=nvptx64", f"-mcpu={arch.rstrip('af')}", "-O3", str(code), "-o"]
-        _host._in_place(built, lambda out: [*command, out], str(code))
-    return built
+    parts = [code.read_bytes(), _compile.run([llc, "--version"], str(code)), arch.encode()]
+    command = [llc, "-march=nvptx64", f"-mcpu={arch.rstrip('af')}", "-O3", str(code), "-o"]
+    return _compile.kept(f"{code.stem}.ptx", parts, lambda out: [*command, out], str(code))

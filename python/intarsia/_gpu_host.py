@@ -12,13 +12,12 @@ looked for when it is loaded.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _gpu, _host, _lib, _runtime
+from . import _compile, _gpu, _lib, _runtime
 from ._errors import Error
 
 
@@ -74,15 +73,6 @@ def _cuda() -> tuple[Path, Path, str | None]:
     raise Error("the CUDA runtime's headers and library are not on this machine: install a CUDA toolkit")
 
 
-def _ours(name: str) -> Path:
-    """A file of ours that host files are compiled with."""
-    places = (_lib._PACKAGE / "include" / "gpu" / name, _lib._TREE / "include" / "gpu" / name)
-    for place in places:
-        if place.is_file():
-            return place
-    raise Error(f"{places[-1]}, which host files are compiled with, is not there")
-
-
 # -- compiling -------------------------------------------------------------------------------------------------------
 
 
@@ -97,25 +87,19 @@ def build(path: str, options: tuple[str, ...]) -> Path:
     """The shared object, from the cache if this content was compiled before."""
     tools = _find()
     recipe = _for_nvcc(tools, options) if path.endswith(".cu") else _for_cc(path, tools, options)
-    text = _host._run([*recipe.compiler, "-E", path], path)
-    version = _host._run([recipe.compiler[0], "--version"], path)
-    key = hashlib.blake2b(digest_size=8)
+    text = _compile.run([*recipe.compiler, "-E", path], path)
+    version = _compile.run([recipe.compiler[0], "--version"], path)
     flags = "\0".join([*recipe.compiler, *recipe.linking]).encode()
-    for part in (text, version, flags, *(file.read_bytes() for file in recipe.beside)):
-        key.update(len(part).to_bytes(8, "little") + part)
-    folder = _host._cache_folder()
-    built = folder / key.hexdigest() / f"{Path(path).stem}.so"
-    if not built.is_file():
-        files = [path, *(str(file) for file in recipe.beside)]
-        _host._in_place(built, lambda aside: [*recipe.compiler, *files, *recipe.linking, "-shared", "-o", aside], path)
-    return built
+    parts = [text, version, flags, *(file.read_bytes() for file in recipe.beside)]
+    command = [*recipe.compiler, path, *map(str, recipe.beside), *recipe.linking, "-shared", "-o"]
+    return _compile.kept(f"{Path(path).stem}.so", parts, lambda out: [*command, out], path)
 
 
 def _for_cc(path: str, tools: _Tools, options: tuple[str, ...]) -> _Recipe:
-    compiler, language = _host._compiler(path)
+    compiler, language = _compile.compiler_of(path)
     includes = [f"-I{tools.nvshmem / 'include'}", f"-I{tools.cuda_include}"]
     if language == "c":
-        includes = ["-Werror=implicit-function-declaration", f"-I{_ours('c/nvshmem.h').parent}", *includes]
+        includes = ["-Werror=implicit-function-declaration", f"-I{_lib.include('gpu/c/nvshmem.h').parent}", *includes]
     run_path = [f"-Wl,-rpath,{folder}" for folder in _folders(tools)]
     linking = ["-x", "none", str(tools.host_library), str(tools.cudart), "-Wl,-z,defs", *run_path]
     return _Recipe([*compiler, "-x", language, "-fPIC", "-g", "-O1", *includes, *options], linking, [])
@@ -130,7 +114,7 @@ def _for_nvcc(tools: _Tools, options: tuple[str, ...]) -> _Recipe:
     linking += ["-cudart", "shared", "-Xlinker", "-z,defs"]
     for folder in _folders(tools):
         linking += ["-Xlinker", f"-rpath,{folder}"]
-    return _Recipe(compiler, linking, [_ours("cuda/intarsia_module.cu")])
+    return _Recipe(compiler, linking, [_lib.include("gpu/cuda/intarsia_module.cu")])
 
 
 def load(path: str, options: tuple[str, ...]) -> ctypes.CDLL:

@@ -1,34 +1,20 @@
 """
 Host files: C or C++ against the real names of NVSHMEM's host API and the CUDA runtime, compiled here and loaded.
 
-In the simulator those names come from include/sim and libintarsia_simhost.so. The result is cached by content: the
-preprocessed source, the compiler's version, the options and the library that provides the names.
+In the simulator those names come from include/sim and libintarsia_simhost.so; on GPUs, see _gpu_host.py.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
-import shlex
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Sequence
-from ctypes import byref, c_char_p, c_void_p
+from collections.abc import Sequence
+from ctypes import c_char_p, c_void_p
 from pathlib import Path
 from typing import Any
 
-from . import _lib, _runtime, _units
+from . import _compile, _lib, _runtime, _units
 from ._errors import Error
-
-_LANGUAGES = {
-    ".c": ("CC", ("cc", "gcc", "clang"), "c"),
-    ".cc": ("CXX", ("c++", "g++", "clang++"), "c++"),
-    ".cpp": ("CXX", ("c++", "g++", "clang++"), "c++"),
-    ".cxx": ("CXX", ("c++", "g++", "clang++"), "c++"),
-    ".cu": ("CXX", ("c++", "g++", "clang++"), "c++"),
-}
 
 
 class HostFunction:
@@ -151,91 +137,18 @@ def detach() -> None:
         _attached = None
 
 
-def _headers() -> Path:
-    places = (_lib._PACKAGE / "include" / "sim", _lib._TREE / "include" / "sim")
-    for place in places:
-        if (place / "nvshmem.h").is_file():
-            return place
-    raise Error(f"the simulator's headers for host files were not found in {places[-1]}")
-
-
 # -- compiling -------------------------------------------------------------------------------------------------------
 
 
 def _build(path: str, options: tuple[str, ...], simhost: Path) -> Path:
     """The shared object, from the cache if this content was compiled before."""
-    compiler, language = _compiler(path)
-    flags = ["-x", language, "-fPIC", "-g", "-O1", f"-I{_headers()}", *options]
+    compiler, language = _compile.compiler_of(path)
+    flags = ["-x", language, "-fPIC", "-g", "-O1", f"-I{_lib.include('sim')}", *options]
     if language == "c":
         flags.append("-Werror=implicit-function-declaration")
-    text = _run([*compiler, *flags, "-E", path], path)
-    version = _run([*compiler, "--version"], path)
-    key = hashlib.blake2b(digest_size=8)
-    for part in (text, version, "\0".join(options).encode(), simhost.read_bytes(), _lib.lib().path.read_bytes()):
-        key.update(len(part).to_bytes(8, "little") + part)
-    folder = _cache_folder()
-    built = folder / key.hexdigest() / f"{Path(path).stem}.so"
-    if not built.is_file():
-        _link(path, [*compiler, *flags], simhost, built)
-    return built
-
-
-def _link(path: str, command: list[str], simhost: Path, built: Path) -> None:
-    libraries = ["-x", "none", str(simhost), str(_lib.lib().path)]
-    _in_place(built, lambda out: [*command, path, *libraries, "-shared", "-Wl,-z,defs", "-o", out], path)
-
-
-def _in_place(built: Path, command: Callable[[str], list[str]], path: str) -> None:
-    """Compiles aside and renames into place, so that another process sees all of it or nothing."""
-    aside = Path(tempfile.mkdtemp(prefix=".new-", dir=built.parent.parent))
-    try:
-        _run(command(str(aside / built.name)), path)
-        try:
-            aside.rename(built.parent)
-        except OSError:  # another process was first
-            if not built.is_file():
-                raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _compiler(path: str) -> tuple[list[str], str]:
-    suffix = Path(path).suffix
-    if suffix not in _LANGUAGES:
-        raise Error(f"{path} is no host file by its name: one ends in {', '.join(_LANGUAGES)}")
-    variable, names, language = _LANGUAGES[suffix]
-    if given := os.environ.get(variable):
-        words = shlex.split(given)
-        if not words or shutil.which(words[0]) is None:
-            raise Error(f"{variable} names {given}, which is no program")
-        return words, language
-    for name in names:
-        if shutil.which(name):
-            return [name], language
-    raise Error(f"there is no compiler for {path}: install one of {', '.join(names)}, or set {variable}")
-
-
-def _run(command: list[str], path: str) -> bytes:
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
-    if done.returncode != 0:
-        raise Error(_explain(path, done.stderr.decode(errors="replace").strip(), command))
-    return done.stdout
-
-
-def _explain(path: str, said: str, command: list[str]) -> str:
-    missing = sorted({line.partition("undefined reference to `")[2].rstrip("'") for line in said.splitlines()} - {""})
-    if missing:
-        return f"{path} uses what nothing here provides: {', '.join(missing)}\n{said}"
-    return f"{path} does not compile:\n{said or ' '.join(command)}"
-
-
-def _cache_folder() -> Path:
-    """Where compiled host files are kept: beside the units, so that `intarsia cache` counts and clears them too."""
-    with _lib.context() as ctx:
-        info = _lib.CacheInfo()
-        ctx.check(_lib.lib().its_cache_query(ctx.handle, byref(info)))
-        folder = Path(ctx.take_text(info.directory)) / "host"
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    text = _compile.run([*compiler, *flags, "-E", path], path)
+    version = _compile.run([*compiler, "--version"], path)
+    libraries = [simhost, _lib.lib().path]
+    parts = [text, version, "\0".join(options).encode(), *(library.read_bytes() for library in libraries)]
+    command = [*compiler, *flags, path, "-x", "none", *map(str, libraries), "-shared", "-Wl,-z,defs", "-o"]
+    return _compile.kept(f"{Path(path).stem}.so", parts, lambda out: [*command, out], path)

@@ -284,6 +284,15 @@ def find(name: str, variable: str) -> Path:
     raise Error(f"{name} was not found; build it with `make` in {_TREE}, or set {variable} to its path")
 
 
+def include(name: str) -> Path:
+    """A file or folder of ours below include/, with which host files are compiled."""
+    places = [root / "include" / name for root in (_PACKAGE, _TREE)]
+    for place in places:
+        if place.exists():
+            return place
+    raise Error(f"{places[-1]}, with which host files are compiled, is not there")
+
+
 class Library:
     """libintarsia.so with its functions as attributes, typed as the table says."""
 

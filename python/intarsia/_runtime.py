@@ -319,8 +319,8 @@ def _close() -> None:
 
 def _at_exit() -> None:
     """
-    A fault that nobody has waited for must not pass as success; one that the program has caught is its own affair. After
-    an exception there is nothing to wait for.
+    A fault that nobody has waited for must not pass as success; one that the program has caught is its own affair.
+    After an exception there is nothing to wait for.
     """
     if _current is None:
         return

@@ -229,7 +229,8 @@ del x
 
 def test_a_grid_of_more_than_32_bits_is_too_large(simulator):
     x = simulator.zeros(1)
-    with pytest.raises(intarsia.Error, match=r"kernel 'store_one' can't be launched: the grid is larger than 2147483647"):
+    message = r"kernel 'store_one' can't be launched: the grid is larger than 2147483647"
+    with pytest.raises(intarsia.Error, match=message):
         store_one[(1 << 33,)](x)
 
 
