@@ -1,6 +1,6 @@
 // corpus: clang; sm_80; -O3 -nocudainc -nocudalib
-// corpus o0: clang; sm_80; -O0 -nocudainc -nocudalib -c
-// corpus debug: clang; sm_80; -O0 -g -nocudainc -nocudalib -c
+// corpus o0: clang; sm_80; -O0 -nocudainc -nocudalib
+// corpus debug: clang; sm_80; -O0 -g -nocudainc -nocudalib
 // corpus lineinfo: clang; sm_80; -O2 -gline-tables-only -nocudainc -nocudalib
 // corpus directives: clang; sm_80; -O2 -gline-directives-only -nocudainc -nocudalib
 // corpus rdc: clang; sm_80; -O2 -fgpu-rdc -nocudainc -nocudalib
@@ -16,6 +16,7 @@ typedef float float4 __attribute__((ext_vector_type(4)));
 
 struct Pair { int a; double b; };
 struct Big { char c[3]; short s; Pair p[4]; };
+extern "C" __device__ void __cxa_pure_virtual() { __builtin_trap(); } // which tables of virtual functions name
 struct Base {
     __device__ virtual int get(int x) = 0;
 };
@@ -65,9 +66,9 @@ extern "C" __global__ void memory(float *out, const float4 *in, int n) {
     __syncthreads();
     float4 v = vectors(in[t], in[t + 1]);
     out[t] = tile[255 - t] + v.x + v.w;
-    __nvvm_atom_add_gen_i((int *)out + 1, n);
-    __atomic_fetch_add((int *)out + 2, n, __ATOMIC_ACQ_REL);
-    __atomic_store_n((int *)out + 3, n, __ATOMIC_RELAXED);
+    __nvvm_atom_add_gen_i((int *)out + 256, n);
+    __atomic_fetch_add((int *)out + 257, n, __ATOMIC_ACQ_REL);
+    __atomic_store_n((int *)out + 258, n, __ATOMIC_RELAXED);
 }
 
 extern "C" __global__ void control(int *out, int n) {

@@ -39,6 +39,7 @@ extern "C" __global__ void bulk(float *out, const float *in, int bytes) {
     __syncthreads();
     if (threadIdx.x == 0) {
         asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out), "r"(t), "r"(bytes) : "memory");
+        asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
         asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(out), "r"(t), "r"(bytes));
         asm volatile("cp.async.bulk.commit_group;");
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -68,15 +69,27 @@ extern "C" __global__ void tensors(const __grid_constant__ TensorMap map, int x,
     asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; @p bar.sync 1, 32; }");
 }
 
-extern "C" __global__ void __launch_bounds__(128) wgmma(float *out, u64 desc_a, u64 desc_b, int scale) {
-    float d[4] = {0, 0, 0, 0};
-    unsigned a[4] = {1, 2, 3, 4};
+// Without a swizzle a matrix lies in blocks of 8 rows of 16 bytes; here the two blocks of a row follow each other.
+__device__ __forceinline__ u64 descriptor(const void *p) { return (u64)(shared_address(p) >> 4 & 0x3fff) | 8ull << 16 | 16ull << 32; }
+
+extern "C" __global__ void __launch_bounds__(128) wgmma(float *out, const unsigned *a, const unsigned *b, int scale) {
+    __shared__ alignas(128) unsigned tile_a[512], tile_b[64];
+    float d[4] = {5, 5, 5, 5};
+    unsigned ones[4] = {0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c003c00};
+    for (int i = threadIdx.x; i < 512; i += 128) { // two halves at a time: row i / 8, columns 2 (i % 8) and the next
+        int at = i / 64 * 64 + i % 8 / 4 * 32 + i / 8 % 8 * 4 + i % 4;
+        tile_a[at] = a[i];
+        if (i < 64) tile_b[at] = b[i];
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %6, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, p, 1, -1, 0, 1; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(desc_a), "l"(desc_b), "r"(scale));
-    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, 1, 1, 1, 0;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b));
+                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, p, 1, -1, 0, 0; }"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(descriptor(tile_a)), "l"(descriptor(tile_b)), "r"(scale));
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, 1, 1, 1, 0;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(ones[0]), "r"(ones[1]), "r"(ones[2]), "r"(ones[3]),
+                   "l"(descriptor(tile_b)));
     asm volatile("wgmma.commit_group.sync.aligned;");
     asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
     for (int i = 0; i < 4; i++) out[threadIdx.x * 4 + i] = d[i];
@@ -100,16 +113,25 @@ extern "C" __global__ void __cluster_dims__(4) cluster(unsigned *out) {
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(n));
     mine[threadIdx.x] = rank;
+    if (threadIdx.x == 0) { // one arrival here, two from a neighbour, and four bytes
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 3;" ::"r"(shared_address(&bar)));
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 4;" ::"r"(shared_address(&bar)) : "memory");
+    }
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(shared_address(mine)), "r"((rank + 1) % n));
-    asm volatile("ld.shared::cluster.u32 %0, [%1 + 4];" : "=r"(v) : "r"(theirs));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared_address(&bar)), "r"((rank + 1) % n));
+    asm volatile("ld.shared::cluster.u32 %0, [%1 + 4];" : "=r"(v) : "r"(theirs) : "memory");
+    asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" ::"r"(theirs) : "memory");
+    if (threadIdx.x == 0) {
+        asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0 + 8], %1, [%2];" ::"r"(theirs), "r"(v * 100 + 7),
+                     "r"(remote) : "memory");
+        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], 2;" ::"r"(remote) : "memory");
+    }
+    wait(shared_address(&bar), 0);
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
     asm volatile("getctarank.shared::cluster.u32 %0, %1;" : "=r"(remote) : "r"(theirs));
-    asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" ::"r"(theirs));
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(theirs), "r"(v),
-                 "r"(shared_address(&bar)));
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], 2;" ::"r"(shared_address(&bar)));
-    asm volatile("barrier.cluster.arrive.relaxed; barrier.cluster.wait;");
-    out[rank] = v + remote;
+    if (threadIdx.x < 3) out[rank * 4 + threadIdx.x] = mine[threadIdx.x];
+    out[rank * 4 + 3] = v * 10 + remote;
 }
 
 extern "C" __global__ void multicast(float *p, u64 *q) {
@@ -124,6 +146,7 @@ extern "C" __global__ void multicast(float *p, u64 *q) {
 extern "C" __global__ void matrices(unsigned *out) {
     __shared__ alignas(128) unsigned s[256];
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%1,%1,%1};" ::"r"(shared_address(s + threadIdx.x * 4)), "r"(7));
-    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(shared_address(s)), "r"(9) : "memory");
-    out[threadIdx.x] = s[threadIdx.x];
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(shared_address(s + threadIdx.x % 8 * 4)), "r"(9) : "memory");
+    __syncwarp();
+    for (int i = threadIdx.x; i < 128; i += 32) out[i] = s[i];
 }
