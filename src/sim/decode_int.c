@@ -33,10 +33,10 @@ static bool is_packed(its_type type, its_sim_decoder *d) {
 static void add_with_carry(its_sim_decoder *d, const operands *o, bool subtract, bool carry_in) {
     its_type t = o->type;
     if (o->size != 4 && o->size != 8) its_sim_refuse_form(d);
-    uint32_t in = carry_in ? ITS_SIM_CARRY : its_sim_const_bits(d, 0, 0), out = its_sim_temp(d, 0);
+    uint32_t in = carry_in ? ITS_SIM_CARRY : its_sim_const_bits(d, subtract, 0), out = its_sim_temp(d, 0);
     its_sim_handler sum = subtract ? its_sim_by_width(d, t, H(NO_HANDLER), H(SUBC_32), H(SUBC_64))
                                    : its_sim_by_width(d, t, H(NO_HANDLER), H(ADDC_32), H(ADDC_64));
-    its_sim_handler carry = subtract ? its_sim_by_width(d, t, H(NO_HANDLER), H(BORROW_32), H(BORROW_64))
+    its_sim_handler carry = subtract ? its_sim_by_width(d, t, H(NO_HANDLER), H(NO_BORROW_32), H(NO_BORROW_64))
                                      : its_sim_by_width(d, t, H(NO_HANDLER), H(CARRY_32), H(CARRY_64));
     bool sets = its_sim_has(d, ITS_MOD_CC);
     if (sets) its_sim_emit3(d, carry, out, 0, o->a, o->b, in);

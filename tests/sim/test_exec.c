@@ -80,6 +80,36 @@ static void test_vector_registers(void **state) {
     kit_close(&k);
 }
 
+/* The flag that sub.cc leaves is set if nothing was borrowed: so the machine code of ptxas reads it. */
+static void test_carries_behind_borrows(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(
+        &k, ".visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd<6>; .reg .b32 %r<8>;\n"
+            "ld.param.u64 %rd0, [p]; ld.global.v2.b32 {%r0, %r1}, [%rd0];\n"
+            "sub.cc.u32 %r2, %r0, %r1; addc.u32 %r3, 0, 0; st.global.v2.b32 [%rd0+8], {%r2, %r3};\n"
+            "add.cc.u32 %r4, %r0, %r1; subc.u32 %r5, 10, 0; st.global.v2.b32 [%rd0+16], {%r4, %r5};\n"
+            "mov.b64 %rd1, {%r0, %r0}; mov.b64 %rd2, {%r1, %r1}; sub.cc.u64 %rd3, %rd1, %rd2; addc.cc.u64 %rd4, 0, 0;\n"
+            "subc.u64 %rd5, 5, 5; st.global.v2.b64 [%rd0+32], {%rd4, %rd5}; ret;\n}\n");
+    uint32_t *m = kit_alloc(&k, 64);
+    static const struct {
+        uint32_t a, b, no_borrow, carry;
+    } cases[] = {{7, 9, 0, 0}, {9, 7, 1, 0}, {9, 9, 1, 0}, {0xffffffff, 1, 1, 1}, {1, 0xffffffff, 0, 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        m[0] = cases[i].a, m[1] = cases[i].b;
+        kit_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m)}});
+        assert_int_equal(m[2], m[0] - m[1]);
+        assert_int_equal(m[3], cases[i].no_borrow);
+        assert_int_equal(m[4], m[0] + m[1]);
+        assert_int_equal(m[5], cases[i].carry ? 10 : 9);
+        assert_int_equal(m[8], cases[i].no_borrow);
+        assert_int_equal(m[10], 0xffffffff); /* 0 + 0 + flag never carries, so one is borrowed */
+    }
+    kit_free(&k, m);
+    kit_close(&k);
+}
+
 /* Numbers cut to fewer bits, beneath the low bits of a third operand. */
 static void test_packing(void **state) {
     (void)state;
@@ -133,8 +163,11 @@ static void test_discard(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add), cmocka_unit_test(test_pairs),
-                                       cmocka_unit_test(test_vector_registers), cmocka_unit_test(test_packing),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add),
+                                       cmocka_unit_test(test_pairs),
+                                       cmocka_unit_test(test_vector_registers),
+                                       cmocka_unit_test(test_packing),
+                                       cmocka_unit_test(test_carries_behind_borrows),
                                        cmocka_unit_test(test_discard)};
     return cmocka_run_group_tests_name("sim/exec", tests, NULL, NULL);
 }
