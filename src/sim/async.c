@@ -39,7 +39,7 @@ its_sim_mbarriers *its_sim_mbarriers_of(its_sim_exec *x, its_sim_cta *cta) {
 void its_sim_async_reset(its_context *ctx, its_sim_cta *cta) {
     for (uint32_t w = 0; cta->warps && w < cta->grid->n_warps; w++) {
         its_sim_copies *copies = cta->warps[w].copies;
-        if (copies) its_free(ctx, copies->items);
+        if (copies) its_free(ctx, copies->items), its_free(ctx, copies->stores);
         its_free(ctx, copies);
         cta->warps[w].copies = NULL;
         its_sim_products_free(ctx, &cta->warps[w]);
@@ -153,10 +153,13 @@ its_sim_verdict its_sim_act_COPY_GROUP(its_sim_exec *x, const its_sim_op *op, ui
     its_sim_copies *copies = its_sim_copies_of(x);
     if (!copies) return its_sim_async_no_memory(x, op, mask);
     x->frag->wrote = true;
-    if (op->mode == ITS_COPY_WAIT && !finish_copies(x, mask, op->imm)) return ITS_SIM_STOP;
-    if (op->mode != ITS_COPY_WAIT)
+    bool good = true;
+    if (op->mode == ITS_COPY_WAIT) good = finish_copies(x, mask, op->imm);
+    if (op->mode == ITS_COPY_COMMIT)
         for (uint32_t left = mask; left; left &= left - 1) copies->committed[__builtin_ctz(left)]++;
-    return ITS_SIM_NEXT;
+    if (op->mode == ITS_COPY_BULK_WAIT) good = its_sim_stores_wait(x, mask, op->imm);
+    if (op->mode == ITS_COPY_BULK_COMMIT) its_sim_stores_close_group(copies, mask);
+    return good ? ITS_SIM_NEXT : ITS_SIM_STOP;
 }
 
 /* -- mbarriers ----------------------------------------------------------------------------------------------------- */
@@ -426,7 +429,6 @@ static bool note(its_sim_exec *x, uint32_t lane, its_sim_bulk *bulk) {
     return true;
 }
 
-/* The copy to global memory is made at once: what it reads may be overwritten only after a wait, so nobody can tell. */
 its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_copies *copies = its_sim_copies_of(x);
     its_sim_access access;
@@ -444,13 +446,10 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
                                       true);
             its_sim_bulk bulk = {.to = access.pointer[lane], .from = copies->from[lane], .size = bytes};
             if (!note(x, lane, &bulk)) return its_sim_async_no_memory(x, op, mask);
-        } else if (op->mode == ITS_BULK_REDUCE) {
-            uint32_t size = its_type_size((its_type)op->type);
-            for (uint32_t at = 0; at < copies->given[lane]; at += size)
-                its_sim_reduce(x, (its_sim_atomic)op->vec, (its_type)op->type, access.pointer[lane] + at,
-                               copies->from[lane] + at);
-        } else {
-            memmove(access.pointer[lane], copies->from[lane], copies->given[lane]);
+        } else if (op->mode == ITS_BULK_AT_ONCE) {
+            memmove(access.pointer[lane], copies->from[lane], bytes);
+        } else if (!its_sim_store_bytes(x, op, lane, access.pointer[lane], copies->from[lane], bytes)) {
+            return its_sim_async_no_memory(x, op, mask);
         }
     }
     return ITS_SIM_NEXT;

@@ -33,6 +33,9 @@ struct its_sim_copies {
     uint32_t given[ITS_LANES];
     uint32_t barrier[ITS_LANES];   /* of a bulk copy, */
     its_sim_cta *owner[ITS_LANES]; /* and the CTA that has it */
+    struct its_sim_store *stores;  /* bulk copies to global memory: see async_store.c */
+    uint32_t n_stores, store_capacity;
+    uint32_t closed[ITS_LANES]; /* their groups that each lane has closed */
 };
 
 /* A bulk copy, or an asynchronous store, that completes on an mbarrier. */
@@ -73,10 +76,11 @@ enum {                       /* op->mode of COPY_FROM */
        ITS_COPY_NOT = 2      /* it is written with a `!` */
 };
 
-enum { /* op->mode of BULK_TO */
-       ITS_BULK_AT_ONCE,
+enum {                   /* op->mode of BULK_TO */
+       ITS_BULK_AT_ONCE, /* a tensor map */
+       ITS_BULK_IN_GROUP,
        ITS_BULK_ON_MBARRIER,
-       ITS_BULK_REDUCE /* at once; vec: its_sim_atomic, type: of the elements */
+       ITS_BULK_REDUCE /* in a group; vec: its_sim_atomic, type: of the elements */
 };
 
 enum { /* op->mode of TENSOR_REPLACE: the field; vec: which of several */
@@ -99,7 +103,9 @@ enum {                                     /* op->mode of TENSOR_STORE and STORE
 
 enum { /* op->mode of COPY_GROUP */
        ITS_COPY_COMMIT,
-       ITS_COPY_WAIT /* imm: groups that may be left; -1: all copies, committed or not */
+       ITS_COPY_WAIT, /* imm: groups that may be left; -1: all copies, committed or not */
+       ITS_COPY_BULK_COMMIT,
+       ITS_COPY_BULK_WAIT
 };
 
 enum { /* op->mode of MBARRIER */
@@ -128,6 +134,24 @@ its_sim_verdict its_sim_async_no_memory(its_sim_exec *x, const its_sim_op *op, u
 void *its_sim_async_grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size);
 /* Writes the box to shared memory. False, with a fault, if what it reads is there no more. */
 bool its_sim_box_finish(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box);
+
+/* Writes the box to global memory. `check`: its rows once more. False, with a fault, if they are there no more. */
+bool its_sim_box_put(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box, bool check);
+
+/* -- copies to global memory --------------------------------------------------------------------------------------- */
+
+/* Begins one of a lane, which has checked what is read and written; false if memory ran out. */
+bool its_sim_store_bytes(its_sim_exec *x, const its_sim_op *op, uint32_t lane, char *to, const char *from,
+                         uint32_t size);
+bool its_sim_store_box(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box);
+void its_sim_stores_close_group(its_sim_copies *copies, uint32_t mask);
+/* Makes those of the lanes but for the last `left` groups that each has closed; all if it is negative. False on fault.
+ */
+bool its_sim_stores_wait(its_sim_exec *x, uint32_t mask, int64_t left);
+/* Makes all of the grid, or all that are old. False after a fault. Leaves x at no warp in particular. */
+bool its_sim_stores_settle(its_sim_exec *x, bool old, bool *any);
+
+/* -- the rest ------------------------------------------------------------------------------------------------------ */
 
 /* Forgets the copies and mbarriers of a CTA that has ended. */
 void its_sim_async_reset(its_context *ctx, its_sim_cta *cta);

@@ -64,9 +64,15 @@ static bool two_spaces(its_sim_decoder *d, its_space *to, its_space *from) {
 }
 
 static void bulk(its_sim_decoder *d) {
-    if (its_sim_has(d, ITS_MOD_COMMIT_GROUP) || its_sim_has(d, ITS_MOD_WAIT_GROUP)) {
-        its_sim_has(d, ITS_MOD_READ);
-        return; /* copies to global memory are made at once, those to shared memory complete on an mbarrier */
+    uint64_t left;
+    if (its_sim_has(d, ITS_MOD_COMMIT_GROUP)) {
+        group(d, ITS_COPY_BULK_COMMIT, 0);
+        return;
+    }
+    if (its_sim_has(d, ITS_MOD_WAIT_GROUP)) {
+        its_sim_has(d, ITS_MOD_READ); /* what is read and what is written are done at the same time here */
+        if (literal(d, 0, &left)) group(d, ITS_COPY_BULK_WAIT, (int64_t)left);
+        return;
     }
     if (its_mnemonic_has(d->m, ITS_MOD_TENSOR)) {
         its_sim_decode_tensor(d);
@@ -94,7 +100,7 @@ static void bulk(its_sim_decoder *d) {
     if (barrier) its_sim_emit_at(d, ITS_SIM_ACT_BULK_ON, 3, ITS_SPACE_SHARED);
     its_sim_emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, from)->b = size;
     its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to);
-    op->mode = reduces ? ITS_BULK_REDUCE : barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_AT_ONCE;
+    op->mode = reduces ? ITS_BULK_REDUCE : barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_IN_GROUP;
     op->vec = (uint8_t)reduction;
     op->type = (uint8_t)type;
 }

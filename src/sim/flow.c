@@ -1,5 +1,5 @@
 /* Control flow beyond branches and calls, fences, clocks: the acts that need few words. */
-#include "sim/exec.h"
+#include "sim/async.h"
 
 #include <time.h>
 
@@ -7,6 +7,7 @@
 
 its_sim_verdict its_sim_act_EXIT(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_frag *frag = x->frag;
+    if (!its_sim_stores_wait(x, mask, -1)) return ITS_SIM_STOP;
     frag->pc = op + 1; /* where those go on that stay */
     its_sim_frag_exit(x, mask);
     its_sim_barrier_check_all(x);

@@ -342,14 +342,20 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget) {
         if (!cta->running && !start_cluster(grid, cta->cluster)) continue;
         if (!run_cta(&x, grid, cta, &moved)) return ITS_SIM_FAULT;
         if (grid->quiet && grid->quiet >= live_warps(grid) + grid->n_warps) {
+            bool any = false;
             grid->quiet = 0;
-            if (!admit(grid)) return moved ? ITS_SIM_RAN : ITS_SIM_BLOCKED;
+            if (!admit(grid)) {
+                if (!its_sim_stores_settle(&x, false, &any)) return ITS_SIM_FAULT;
+                if (!any) return moved ? ITS_SIM_RAN : ITS_SIM_BLOCKED;
+                moved = true;
+            }
         }
         if (cta->running && cta->ran >= LONG_RUN) {
             cta->ran = 0;
             admit(grid);
         }
-        if (grid->instructions >= end && grid->done_ctas < grid->n_ctas) return ITS_SIM_RAN;
+        if (grid->instructions >= end && grid->done_ctas < grid->n_ctas)
+            return its_sim_stores_settle(&x, true, &moved) ? ITS_SIM_RAN : ITS_SIM_FAULT;
     }
     return ITS_SIM_DONE;
 }

@@ -108,13 +108,14 @@ static its_type type_of(const its_sim_tensor_map *map) {
     return (its_type)types[map->type];
 }
 
-/* Writes the box to global memory, reducing if `mode` is an its_sim_atomic. Requires its rows to have been checked. */
-static void put(its_sim_exec *x, const its_sim_box *box, unsigned mode) {
+bool its_sim_box_put(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box, bool check) {
     walk w = begin(box);
     char line[MOST_ROW];
+    unsigned mode = op->mode; /* ITS_TENSOR_PLAIN, or an its_sim_atomic */
     do {
         row r = place(&w);
         if (r.size == 0) continue;
+        if (check && !its_sim_access_global(x, op, lane, r.global, r.size, true)) return false;
         for (uint32_t at = 0; at < w.bytes; at += 16) memcpy(line + at, piece(box, r.shared + at), 16);
         char *to = (char *)(uintptr_t)r.global;
         if (mode == ITS_TENSOR_PLAIN)
@@ -123,6 +124,7 @@ static void put(its_sim_exec *x, const its_sim_box *box, unsigned mode) {
             for (uint32_t at = 0; at < r.size; at += w.element)
                 its_sim_reduce(x, (its_sim_atomic)mode, type_of(&box->map), to + at, line + r.first + at);
     } while (step(&w));
+    return true;
 }
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
@@ -243,7 +245,6 @@ its_sim_verdict its_sim_act_TENSOR_LOAD(its_sim_exec *x, const its_sim_op *op, u
     return ITS_SIM_NEXT;
 }
 
-/* Made at once, as bulk copies to global memory are. */
 its_sim_verdict its_sim_act_TENSOR_STORE(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     its_sim_access access;
     its_sim_access_addresses(x, op, &access);
@@ -256,7 +257,7 @@ its_sim_verdict its_sim_act_TENSOR_STORE(its_sim_exec *x, const its_sim_op *op, 
             return its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "%s",
                                     "reduces a tensor whose elements have less than 32 bits and are no floats");
         if (!check_rows(x, op, lane, &box, true)) return ITS_SIM_STOP;
-        put(x, &box, op->mode);
+        if (!its_sim_store_box(x, op, lane, &box)) return its_sim_async_no_memory(x, op, mask);
     }
     return ITS_SIM_NEXT;
 }

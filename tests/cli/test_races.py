@@ -77,6 +77,22 @@ KERNEL copy_waited_for(u64 *s) {
     s[100 + TID] = b[63 - TID];
 }
 
+#if __CUDA_ARCH__ >= 900
+#define SEND(wait) \\
+    __shared__ __align__(16) int b[4]; \\
+    unsigned at = (unsigned)__cvta_generic_to_shared(b); \\
+    if (TID == 0) { \\
+        b[0] = b[1] = b[2] = b[3] = 7; \\
+        asm volatile("fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;" ::"l"(s), "r"(at) \\
+                     : "memory"); \\
+        asm volatile("cp.async.bulk.commit_group; " wait ::: "memory"); \\
+    } \\
+    __syncthreads(); \\
+    if (TID == 32) b[2] = 8
+KERNEL send_not_waited_for(u64 *s) { SEND(""); }
+KERNEL send_waited_for(u64 *s) { SEND("cp.async.bulk.wait_group.read 0;"); }
+#endif
+
 // -- CTAs
 KERNEL ctas(u64 *s) {
     if (blockIdx.x == 0)
@@ -212,11 +228,13 @@ KERNEL narrow_scope(u64 *s) {
 """
 
 CTA, CTAS, PES = ["--block", "64"], ["--block", "64", "--grid", "2"], ["-n", "2"]
+HOPPER = [*CTA, "--arch", "sm_90"]
 RACES = {
     "no_barrier": (CTA, "at shared address", "bar.sync"),
     "one_barrier_of_two": (CTA, "at shared address", "bar.sync"),
     "other_named_barrier": (CTA, "at shared address", "bar.sync"),
     "copy_not_waited_for": (CTA, "at shared address", "bar.sync"),
+    "send_not_waited_for": (HOPPER, "at shared address", "bar.sync"),
     "ctas": (CTAS, "8 bytes into a 8192-byte allocation", "__threadfence"),
     "ctas_write_others": (CTAS, "0 bytes into a 8192-byte allocation", "__threadfence"),
     "flag_no_release": (CTAS, "bytes into a 8192-byte allocation", "__threadfence"),
@@ -233,6 +251,7 @@ ORDERED = {
     "barrier": CTA,
     "named_barriers": CTA,
     "copy_waited_for": CTA,
+    "send_waited_for": HOPPER,
     "ctas_write_the_same": CTAS,
     "ctas_neighbours": CTAS,
     "flag": CTAS,
