@@ -5,18 +5,20 @@ preprocessed source, the compiler's version, the options, the libraries.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from ctypes import byref
 from pathlib import Path
 
 from . import _lib
-from ._errors import Error
+from ._errors import Error, Warning
 
 _LANGUAGES = {
     ".c": ("CC", ("cc", "gcc", "clang"), "c"),
@@ -65,10 +67,28 @@ def kept(name: str, parts: Sequence[bytes], command: Callable[[str], list[str]],
     The file `name` that a compiler makes of `path`, from the cache if all that it depends on, `parts`, is as it was
     before. `command` gets where to write it.
     """
+    return _kept_in(_folder(), name, parts, command, path)
+
+
+def loaded(name: str, parts: Sequence[bytes], command: Callable[[str], list[str]], path: str) -> ctypes.CDLL:
+    """The same for a library, which is loaded. If nothing can be kept it goes from the disk at once, with a warning."""
+    try:
+        folder = _folder()
+    except (Error, OSError) as error:
+        why = str(error).splitlines()[0].removeprefix("error: ")
+        warnings.warn(f"{why}; host files are compiled without a cache", Warning, stacklevel=4)
+        with tempfile.TemporaryDirectory(prefix="intarsia-") as aside:
+            return ctypes.CDLL(str(_kept_in(Path(aside), name, parts, command, path)))
+    return ctypes.CDLL(str(_kept_in(folder, name, parts, command, path)))
+
+
+def _kept_in(
+    folder: Path, name: str, parts: Sequence[bytes], command: Callable[[str], list[str]], path: str
+) -> Path:
     key = hashlib.blake2b(digest_size=8)
     for part in parts:
         key.update(len(part).to_bytes(8, "little") + part)
-    built = _folder() / key.hexdigest() / name
+    built = folder / key.hexdigest() / name
     if not built.is_file():
         _in_place(built, command, path)
     return built
@@ -82,6 +102,8 @@ def _folder() -> Path:
         folder = Path(ctx.take_text(info.directory)) / "host"
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Error(f"{folder} can't be written to")
     return folder
 
 

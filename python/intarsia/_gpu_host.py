@@ -83,7 +83,7 @@ class _Recipe:
     beside: list[Path]  # further files
 
 
-def build(path: str, options: tuple[str, ...]) -> Path:
+def build(path: str, options: tuple[str, ...]) -> ctypes.CDLL:
     """The shared object, from the cache if this content was compiled before."""
     tools = _find()
     recipe = _for_nvcc(tools, options) if path.endswith(".cu") else _for_cc(path, tools, options)
@@ -92,7 +92,7 @@ def build(path: str, options: tuple[str, ...]) -> Path:
     flags = "\0".join([*recipe.compiler, *recipe.linking]).encode()
     parts = [text, version, flags, *(file.read_bytes() for file in recipe.beside)]
     command = [*recipe.compiler, path, *map(str, recipe.beside), *recipe.linking, "-shared", "-o"]
-    return _compile.kept(f"{Path(path).stem}.so", parts, lambda out: [*command, out], path)
+    return _compile.loaded(f"{Path(path).stem}.so", parts, lambda out: [*command, out], path)
 
 
 def _for_cc(path: str, tools: _Tools, options: tuple[str, ...]) -> _Recipe:
@@ -120,7 +120,7 @@ def _for_nvcc(tools: _Tools, options: tuple[str, ...]) -> _Recipe:
 def load(path: str, options: tuple[str, ...]) -> ctypes.CDLL:
     """The host file, compiled and loaded; NVSHMEM knows of its device code."""
     backend = _runtime.current()
-    library = ctypes.CDLL(str(build(path, options)))
+    library = build(path, options)
     if path.endswith(".cu"):
         module = ctypes.c_void_p()
         error = library.intarsia_host_module(ctypes.byref(module))

@@ -97,8 +97,7 @@ def load_host(path: str | os.PathLike[str], *, options: Sequence[str] = ()) -> H
         _gpu.need_nvshmem(_runtime.current())
         return HostLibrary(found, _gpu_host.load(found, tuple(options)))
     _attach()
-    built = _build(found, tuple(options), Path(_names()._name))
-    return HostLibrary(found, ctypes.CDLL(str(built)))
+    return HostLibrary(found, _build(found, tuple(options), Path(_names()._name)))
 
 
 # -- the names of NVSHMEM and CUDA -----------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ def detach() -> None:
 # -- compiling -------------------------------------------------------------------------------------------------------
 
 
-def _build(path: str, options: tuple[str, ...], simhost: Path) -> Path:
+def _build(path: str, options: tuple[str, ...], simhost: Path) -> ctypes.CDLL:
     """The shared object, from the cache if this content was compiled before."""
     compiler, language = _compile.compiler_of(path)
     flags = ["-x", language, "-fPIC", "-g", "-O1", f"-I{_lib.include('sim')}", *options]
@@ -151,4 +150,4 @@ def _build(path: str, options: tuple[str, ...], simhost: Path) -> Path:
     libraries = [simhost, _lib.lib().path]
     parts = [text, version, "\0".join(options).encode(), *(library.read_bytes() for library in libraries)]
     command = [*compiler, *flags, path, "-x", "none", *map(str, libraries), "-shared", "-Wl,-z,defs", "-o"]
-    return _compile.kept(f"{Path(path).stem}.so", parts, lambda out: [*command, out], path)
+    return _compile.loaded(f"{Path(path).stem}.so", parts, lambda out: [*command, out], path)

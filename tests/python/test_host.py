@@ -56,6 +56,19 @@ def test_calls(simulator, write):
         host.add(1, [2])
 
 
+@pytest.mark.parametrize("where", [None, "/dev/null", "/proc/nothing"])
+def test_without_a_cache_directory(python, write, tmp_path, where):
+    """One warning, and nothing stays."""
+    path = write("int two(void) { return 2; }\n")
+    (tmp_path / "tmp").mkdir()
+    variables = {"HOME": "", "XDG_CACHE_HOME": "", "INTARSIA_CACHE_DIR": where or "", "TMPDIR": f"{tmp_path}/tmp"}
+    done = python(f"import intarsia\nintarsia.init()\nprint(intarsia.load_host({str(path)!r}).two())", env=variables)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    assert done.stderr.count("compiled without a cache") == 1 and "script.py:3: Warning: " in done.stderr
+    assert (where or "there is no cache: none of") in done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 def test_device_and_symmetric_memory(simulator, write):
     host = simulator.load_host(write(HOST))
     array = simulator.zeros(5, "int32")
