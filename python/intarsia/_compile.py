@@ -12,13 +12,12 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Callable, Sequence
 from ctypes import byref
 from pathlib import Path
 
 from . import _lib
-from ._errors import Error, Warning
+from ._errors import Error, warn
 
 _LANGUAGES = {
     ".c": ("CC", ("cc", "gcc", "clang"), "c"),
@@ -76,7 +75,7 @@ def loaded(name: str, parts: Sequence[bytes], command: Callable[[str], list[str]
         folder = _folder()
     except (Error, OSError) as error:
         why = str(error).splitlines()[0].removeprefix("error: ")
-        warnings.warn(f"{why}; host files are compiled without a cache", Warning, stacklevel=4)
+        warn(f"{why}; host files are compiled without a cache")
         with tempfile.TemporaryDirectory(prefix="intarsia-") as aside:
             return ctypes.CDLL(str(_kept_in(Path(aside), name, parts, command, path)))
     return ctypes.CDLL(str(_kept_in(folder, name, parts, command, path)))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -40,3 +44,27 @@ class Error(RuntimeError):
 
 class Warning(UserWarning):
     """Something that works but is likely not what was meant."""
+
+
+_OWN = str(Path(__file__).parent) + os.sep
+_PYTHONS = str(Path(os.__file__).parent) + os.sep
+
+
+def warn(text: str) -> None:
+    """Warns at the line of the program that led here: neither ours, nor Triton's, nor Python's own."""
+    frame = inspect.currentframe()
+    while frame is not None and _is_inner(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        warnings.warn(text, Warning, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, Warning, frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_inner(file: str) -> bool:
+    packaged = "site-packages" in file or "dist-packages" in file
+    return (
+        file.startswith((_OWN, "<"))
+        or (packaged and f"{os.sep}triton{os.sep}" in file)
+        or (not packaged and file.startswith(_PYTHONS))
+    )

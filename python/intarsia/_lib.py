@@ -11,14 +11,13 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
-from ._errors import Diagnostic, Error, Place, Warning
+from ._errors import Diagnostic, Error, Place, warn
 
 _PACKAGE = Path(__file__).resolve().parent
 _TREE = _PACKAGE.parent.parent
@@ -337,6 +336,9 @@ def text_of(data: bytes | None) -> str:
     return data.decode(errors="replace") if data else ""
 
 
+_said: set[str] = set()  # warnings
+
+
 class Context:
     """An its_context. `check` turns a failed status into an Error that holds the context's diagnostics."""
 
@@ -387,10 +389,13 @@ class Context:
             raise self.error(status)
 
     def tell_warnings(self) -> None:
-        """Passes what a call that succeeded had to say to Python's warnings."""
+        """Passes what a call that succeeded had to say to Python's warnings, each text once."""
         if lib().its_diag_count(self.handle):
-            warnings.warn(self.render(), Warning, stacklevel=3)
+            text = self.render().removeprefix("warning: ")
             self.clear()
+            if text not in _said:
+                _said.add(text)
+                warn(text)
 
     def take_text(self, pointer: int | None) -> str:
         """A text that the library returned to be freed with its_free."""

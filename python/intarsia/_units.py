@@ -13,7 +13,6 @@ import inspect
 import os
 import re
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_void_p
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import _lib
-from ._errors import Error, Warning
+from ._errors import Error, warn
 
 _Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -68,7 +67,7 @@ class Compiled:
         self.log = _lib.text_of(unit.log)
         self.depends = tuple(os.fsdecode(unit.depends[i]) for i in range(unit.n_depends))
         if self.log and not unit.cached:  # what was said once needs no repeating by every process
-            warnings.warn(self.log.strip(), Warning, stacklevel=2)
+            warn(self.log.strip())
         self._ctx.tell_warnings()
         funcs = [unit.funcs[i] for i in range(unit.n_funcs)]
         self.functions = tuple(_lib.text_of(f.spelling) for f in funcs)
