@@ -83,8 +83,8 @@ KERNEL copy_waited_for(u64 *s) {
     unsigned at = (unsigned)__cvta_generic_to_shared(b); \\
     if (TID == 0) { \\
         b[0] = b[1] = b[2] = b[3] = 7; \\
-        asm volatile("fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;" ::"l"(s), "r"(at) \\
-                     : "memory"); \\
+        asm volatile("fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;" \\
+                     ::"l"(s), "r"(at) : "memory"); \\
         asm volatile("cp.async.bulk.commit_group; " wait ::: "memory"); \\
     } \\
     __syncthreads(); \\
