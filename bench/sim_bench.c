@@ -111,7 +111,8 @@ static long peak_kilobytes(void) {
     return usage.ru_maxrss;
 }
 
-/* 4096 CTAs of 1024 threads with 200 registers, 1 KiB of stack and 32 KiB of shared memory: what places for them take.
+/*
+ * 4096 CTAs of 1024 threads with 200 registers, 1 KiB of stack and 32 KiB of shared memory: what places for them take.
  */
 static void run_large(void) {
     its_context *ctx = its_context_new(NULL);

@@ -98,7 +98,8 @@ _Noreturn void its_guard_raise(its_context *ctx);
 
 /* From the context's allocator; NULL if memory ran out. Such blocks are freed with its_free. */
 void *its_block_alloc(its_context *ctx, size_t size);
-/* The same block with another size, perhaps elsewhere; a new one if it is NULL. NULL, and no change, if memory ran out.
+/*
+ * The same block with another size, perhaps elsewhere; a new one if it is NULL. NULL, and no change, if memory ran out.
  */
 void *its_block_resize(its_context *ctx, void *block, size_t size);
 

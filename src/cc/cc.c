@@ -158,7 +158,8 @@ static its_status hash_reads(cc_job *job, its_cc_reads *reads) {
     return status;
 }
 
-/* Requires: dialect and source. Ensures: `reads` is what compiling would read now, `key` a digest of all it depends on.
+/*
+ * Requires: dialect and source. Ensures: `reads` is what compiling would read now, `key` a digest of all it depends on.
  */
 static its_status make_key(cc_job *job, its_cc_reads *reads, its_digest *key) {
     its_reads_init(reads, &job->scratch);

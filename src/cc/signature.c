@@ -47,7 +47,8 @@ static bool tells(its_type type) {
     return its_type_is_real(type) || its_type_kind_of(type) == ITS_KIND_INT;
 }
 
-/* The type in which the body always accesses `param`, up to the sign, or ITS_TYPE_NONE if it is now this and now that.
+/*
+ * The type in which the body always accesses `param`, up to the sign, or ITS_TYPE_NONE if it is now this and now that.
  */
 static its_type type_in_body(its_context *ctx, const its_func *func, const its_symbol *param) {
     its_type result = ITS_TYPE_NONE;

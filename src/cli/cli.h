@@ -98,7 +98,8 @@ int cli_status(its_status status);
 /* The one operand of a command that takes exactly one called `what`; NULL after a diagnostic. */
 const char *cli_only_operand(cli_app *app, const cli_command *command, const cli_list *operands, const char *what);
 
-/* Whole numbers and sizes, strictly: nothing but digits (0x... too) and the suffix; false if it is none or too large.
+/*
+ * Whole numbers and sizes, strictly: nothing but digits (0x... too) and the suffix; false if it is none or too large.
  */
 bool cli_read_u64(const char *text, uint64_t *value);
 bool cli_read_size(const char *text, uint64_t *value);

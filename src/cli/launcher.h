@@ -25,7 +25,8 @@ typedef struct cli_job {
     uint32_t grace_ms;                      /* between asking a process to end and killing it */
     uint64_t limit_ms;                      /* for the whole job; 0: none */
     void (*enter)(uint32_t pe, void *user); /* in the new process, before the program: sets its environment */
-    /* When a PE has failed: milliseconds in which the others may end by themselves, to say what they know. May be NULL.
+    /*
+     * When a PE has failed: milliseconds in which the others may end by themselves, to say what they know. May be NULL.
      */
     uint32_t (*linger)(void *user);
     void *user;

@@ -1,4 +1,5 @@
-/* Putting a kernel and what it needs together, for the commands that link: the files, what they are, and their options.
+/*
+ * Putting a kernel and what it needs together, for the commands that link: the files, what they are, and their options.
  */
 #ifndef ITS_CLI_LINKING_H
 #define ITS_CLI_LINKING_H
@@ -88,7 +89,8 @@ its_status cli_linking_without(cli_linking *l, uint32_t leave_out, its_linked **
 void cli_linking_close(cli_linking *l);
 /* Adds a library; the linking frees it. */
 void cli_linking_add_library(cli_linking *l, its_module *library);
-/* The functions that an input declares and doesn't define, of those whose names start with `prefix`; maybe some twice.
+/*
+ * The functions that an input declares and doesn't define, of those whose names start with `prefix`; maybe some twice.
  */
 cli_list cli_linking_wanted(const cli_linking *l, const char *prefix);
 

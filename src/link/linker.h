@@ -7,6 +7,7 @@
  *     resolve.c    which definition each name stands for; what is reached; what is missing
  *     merge.c      one module with all of that: the output, its calls still calls
  *     clone.c      copies of nodes with other symbols, used by merge.c and expand.c
+ *     make.c       registers, labels and addresses of the linker's own
  *     lines.c      .file, .loc and .debug_str across modules
  *     lower.c      abstract operations become region calls
  *     region.c     region calls become ordinary calls

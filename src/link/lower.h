@@ -39,7 +39,8 @@ typedef struct its_barrier_provider {
 
 /* NULL if there is none of that name. */
 const its_barrier_provider *its_barrier_provider_named(const char *name);
-/* The PTX type in which an argument is passed, ".b64"; `promoted`: LLVM passes nothing that is narrower than 32 bits.
+/*
+ * The PTX type in which an argument is passed, ".b64"; `promoted`: LLVM passes nothing that is narrower than 32 bits.
  */
 const char *its_barrier_argument_type(its_barrier_argument argument, bool promoted);
 

@@ -102,7 +102,8 @@ static inline its_mod its_mnemonic_rounding(const its_mnemonic *m) {
 static inline its_mod its_mnemonic_compare(const its_mnemonic *m) {
     return its_mnemonic_find(m, ITS_MODCLASS_COMPARE, 0);
 }
-/* The first .and, .add, .cas ...: for mbarrier and bar, which have sub-opcodes of the class FLAG, use its_mnemonic_has.
+/*
+ * The first .and, .add, .cas ...: for mbarrier and bar, which have sub-opcodes of the class FLAG, use its_mnemonic_has.
  */
 static inline its_mod its_mnemonic_operation(const its_mnemonic *m) {
     return its_mnemonic_find(m, ITS_MODCLASS_OPERATION, 0);

@@ -39,7 +39,8 @@ void its_func_append(its_func *func, its_node *node);
 /* The function that `symbol` stands for after following aliases and link resolution; may be without a body. */
 its_symbol *its_symbol_final(its_symbol *symbol);
 
-/* Where a node stands, and the chain of calls it was inlined through: adds the "inlined from" places to the diagnostic.
+/*
+ * Where a node stands, and the chain of calls it was inlined through: adds the "inlined from" places to the diagnostic.
  */
 its_place its_node_place(const its_node *node);
 its_place its_symbol_place(const its_symbol *symbol);

@@ -57,7 +57,8 @@ static void set_double(its_operand *value, double d) {
     memcpy(&value->bits, &d, sizeof d);
 }
 
-/* Whether a comparison holds; false if `token` is none. Of two numbers with a NaN neither is less, nor are they equal.
+/*
+ * Whether a comparison holds; false if `token` is none. Of two numbers with a NaN neither is less, nor are they equal.
  */
 static bool compare(uint8_t token, bool less, bool equal, bool greater, bool *holds) {
     switch (token) {

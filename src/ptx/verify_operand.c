@@ -165,7 +165,8 @@ static bool check_sreg(its_verifier *v, const its_insn *insn, const its_operand 
     return its_verify_misfit(v, insn, operand, type_and_bits(v, type));
 }
 
-/* Functions stand for anything to ptxas; variables for integers and bits, if an offset is added (elsewhere mov it is).
+/*
+ * Functions stand for anything to ptxas; variables for integers and bits, if an offset is added (elsewhere mov it is).
  */
 static bool check_symbol(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type) {
     its_type_kind kind = its_type_kind_of(type);

@@ -105,7 +105,8 @@ static its_status check_only_one(its_gpu *gpu) {
         "there are two NVSHMEM host libraries: '%s' is loaded already, and '%s' was to be used", other.found, mine);
 }
 
-/* Kernels are compiled with the headers beside the library; a wheel that was half replaced has another version there.
+/*
+ * Kernels are compiled with the headers beside the library; a wheel that was half replaced has another version there.
  */
 static its_status check_headers(its_gpu *gpu) {
     uint32_t headers[3] = {0};
@@ -156,7 +157,8 @@ static its_status begin(its_gpu *gpu) {
                     gpu->options.pe, gpu->options.n_pes, error);
 }
 
-/* Every peer must be reached by loads and stores; asked with memory of our own, since that is what NVSHMEM answers for.
+/*
+ * Every peer must be reached by loads and stores; asked with memory of our own, since that is what NVSHMEM answers for.
  */
 static its_status check_peers(its_gpu *gpu) {
     void *probe = gpu->nvshmem.nvshmem_align(DEFAULT_ALIGN, DEFAULT_ALIGN);
@@ -209,7 +211,8 @@ static const char *setting(const char *name, const char *otherwise) {
     return value && *value ? value : otherwise;
 }
 
-/* NVSHMEM's heap grows as it is used, up to a limit, where the driver can map memory piece by piece; else it is fixed.
+/*
+ * NVSHMEM's heap grows as it is used, up to a limit, where the driver can map memory piece by piece; else it is fixed.
  */
 static its_status full(its_gpu *gpu, size_t size) {
     bool fixed = strcmp(setting("NVSHMEM_DISABLE_CUDA_VMM", "0"), "0") != 0;

@@ -80,8 +80,7 @@ ITS_API its_status its_sim_event_synchronize(its_sim_backend *sim, its_event eve
 /* Milliseconds from one to the other; ITS_ERR_USAGE unless both were recorded and reached. */
 ITS_API its_status its_sim_event_elapsed(its_sim_backend *sim, its_event from, its_event to, double *milliseconds);
 
-/* -- symmetric memory and teams --------------------------------------------------------------------------------------
- */
+/* -- symmetric memory and teams ------------------------------------------------------------------------------------ */
 
 /* `call` is the name in messages. Collective. */
 ITS_API its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_t size, size_t align,

@@ -165,7 +165,8 @@ static void shuffle(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
     if (op->list) its_sim_set_pred(x->regs, op->list, inside, mask);
 }
 
-/* Nothing is left to find out: a byte for each lane it reads from, then a bit for each that is inside of its segment.
+/*
+ * Nothing is left to find out: a byte for each lane it reads from, then a bit for each that is inside of its segment.
  */
 static void shuffle_known(its_sim_exec *x, const its_sim_op *op) {
     const uint32_t *known = x->program->lists.items + op->imm;

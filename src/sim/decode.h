@@ -134,8 +134,7 @@ its_sim_handler its_sim_by_half(its_sim_decoder *d, its_type type, its_sim_handl
 bool its_sim_is_half(its_type type);
 bool its_sim_is_signed(its_type type);
 
-/* -- groups: the sim column of ptx_ops.def ---------------------------------------------------------------------------
- */
+/* -- groups: the sim column of ptx_ops.def ------------------------------------------------------------------------- */
 
 /* The reduction that a modifier names; refuses if there is none. */
 bool its_sim_decode_reduction(its_sim_decoder *d, its_sim_atomic *mode);

@@ -279,7 +279,8 @@ bool its_sim_access_global(its_sim_exec *x, const its_sim_op *op, uint32_t lane,
 /* Reduces the element at `pointer` with the one at `value` (atom.c); aligned to its size. */
 void its_sim_reduce(its_sim_exec *x, its_sim_atomic mode, its_type type, char *pointer, const char *value);
 
-/* The CTA of the running one's cluster in whose shared memory `pointer` lies, and its address there; NULL if in none.
+/*
+ * The CTA of the running one's cluster in whose shared memory `pointer` lies, and its address there; NULL if in none.
  */
 its_sim_cta *its_sim_shared_owner(const its_sim_exec *x, const char *pointer, uint32_t *address);
 

@@ -136,7 +136,8 @@ static void put_block(its_buffer *out, const its_sim_fault *fault) {
     }
 }
 
-/* "reads 4 bytes at address 0x7f00, 16 bytes into ..., which PE 1, kernel 'k' (k.cu:3), CTA 0, thread 32 has written"
+/*
+ * "reads 4 bytes at address 0x7f00, 16 bytes into ..., which PE 1, kernel 'k' (k.cu:3), CTA 0, thread 32 has written"
  */
 static void put_race(its_buffer *out, const its_sim_fault *fault) {
     const its_race_conflict *race = &fault->race;

@@ -118,7 +118,8 @@ its_sim_progress its_sim_grid_step(its_sim_grid *grid, uint64_t budget);
  */
 void its_sim_grid_watch(its_sim_grid *grid);
 bool its_sim_grid_stuck(const its_sim_grid *grid);
-/* For whoever looks for races: what was done before the grid begins, and what it had done when it was DONE (or NULL).
+/*
+ * For whoever looks for races: what was done before the grid begins, and what it had done when it was DONE (or NULL).
  */
 struct its_race_agent;
 void its_sim_grid_follows(its_sim_grid *grid, struct its_race_agent *agent);
@@ -129,7 +130,8 @@ uint64_t its_sim_grid_instructions(const its_sim_grid *grid);
 const its_sim_fault *its_sim_grid_fault(const its_sim_grid *grid);
 /* The table that its accesses are checked against. */
 const its_sim_memory *its_sim_grid_memory(const its_sim_grid *grid);
-/* Adds the fault to the context's diagnostics: what, where in PTX and source, which thread, what is near the address.
+/*
+ * Adds the fault to the context's diagnostics: what, where in PTX and source, which thread, what is near the address.
  */
 void its_sim_fault_report(its_context *ctx, const its_sim_fault *fault);
 

@@ -190,7 +190,8 @@ typedef struct its_sim_file {
     const char *path;
 } its_sim_file;
 
-/* Something that the simulator doesn't have, or that makes no sense: told when an entry that can reach it is looked up.
+/*
+ * Something that the simulator doesn't have, or that makes no sense: told when an entry that can reach it is looked up.
  */
 typedef struct its_sim_refusal {
     its_sim_where where;

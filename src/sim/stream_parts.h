@@ -37,7 +37,8 @@ struct its_device {
     size_t n_events, event_capacity;
     uint64_t next_id, next_number;
 
-    /* Once stopped, by a fault of its own (`fault`) or of another PE (`failed_pe`) or by a wrong call (`complaints`).
+    /*
+     * Once stopped, by a fault of its own (`fault`) or of another PE (`failed_pe`) or by a wrong call (`complaints`).
      */
     bool stopped, reported;
     its_work *fault;         /* the kernel; keeps its grid */

@@ -180,8 +180,7 @@ bool its_world_faulted_here(const its_world *world);
  */
 its_status its_world_collective(its_context *ctx, its_world *world, const char *call, its_asked asked);
 
-/* -- barriers of a team, shared with device code --------------------------------------------------------------------
- */
+/* -- barriers of a team, shared with device code ------------------------------------------------------------------- */
 
 typedef struct its_team {
     uint32_t start, stride, size; /* PE numbers of the world: start, start + stride, ... */

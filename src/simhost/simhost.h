@@ -24,7 +24,8 @@ its_sim_backend *its_simhost_sim(void);
 /* Closes the PE if it was opened here. */
 void its_simhost_close(void);
 
-/* The result of a call that can't return one: recorded, or, in a program of its own, printed before the process ends.
+/*
+ * The result of a call that can't return one: recorded, or, in a program of its own, printed before the process ends.
  */
 void its_simhost_done(its_status status);
 /* The same for a mistake of the host file itself, which is no failure of a call below: adds an error first. */

@@ -104,7 +104,8 @@ static double seconds(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* 256 KB of pieces that each look like the start of something: linear, so far from the minute that a square would take.
+/*
+ * 256 KB of pieces that each look like the start of something: linear, so far from the minute that a square would take.
  */
 static void texts_made_to_be_slow(void **state) {
     fixture *f = *state;

@@ -1,4 +1,5 @@
-/* A kernel that calls two regions and a function, for the linker's tests: each gets it parsed and ready to be linked.
+/*
+ * A kernel that calls two regions and a function, for the linker's tests: each gets it parsed and ready to be linked.
  */
 #ifndef TESTS_LINK_EXAMPLE_H
 #define TESTS_LINK_EXAMPLE_H

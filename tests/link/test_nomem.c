@@ -1,4 +1,5 @@
-/* Memory runs out behind every allocation of parsing, linking and reporting: an error each time, and nothing is lost.
+/*
+ * Memory runs out behind every allocation of parsing, linking and reporting: an error each time, and nothing is lost.
  */
 #include "../heap.h"
 #include "example.h"

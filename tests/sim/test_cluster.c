@@ -291,7 +291,8 @@ static void are_sums(const uint32_t *out, uint32_t threads) {
     for (uint32_t i = 0; i < threads; i++) assert_int_equal(out[i], (i + 1) * i / 2);
 }
 
-/* Each thread takes what it needs, and it is given back when the function returns: else a million calls would not do.
+/*
+ * Each thread takes what it needs, and it is given back when the function returns: else a million calls would not do.
  */
 static void test_alloca(void **state) {
     (void)state;

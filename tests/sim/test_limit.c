@@ -122,7 +122,8 @@ static void test_ends(void **state) {
     }
 }
 
-/* The time counts from the beginning of each wait, not of the first. The kernel spends more than the limit in between.
+/*
+ * The time counts from the beginning of each wait, not of the first. The kernel spends more than the limit in between.
  */
 static void test_each_begins_anew(void **state) {
     (void)state;

@@ -80,7 +80,8 @@ static uint64_t encode(kind k, int value) {
     }
 }
 
-/* Puts element (row, column) of A, or of B seen by columns, where the manual says: lane row % 8 * 4 + group of column.
+/*
+ * Puts element (row, column) of A, or of B seen by columns, where the manual says: lane row % 8 * 4 + group of column.
  */
 static void put(char *regs, unsigned rows, kind k, unsigned row, unsigned column, uint64_t bits) {
     unsigned width = bits_of(k), word = width == 64 ? 64 : 32, per_lane = word / width, tile = 4 * per_lane;

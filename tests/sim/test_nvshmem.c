@@ -182,8 +182,7 @@ static void test_with_calls(void **state) {
     run_world(3, &with_calls, all_kernels, &count);
 }
 
-/* -- barriers of device, stream and host meet -------------------------------------------------------------------------
- */
+/* -- barriers of device, stream and host meet ---------------------------------------------------------------------- */
 
 static void meet(session *s, const void *user) {
     (void)user;

@@ -207,7 +207,8 @@ static const struct {
              {&e4m3, &e4m3, "f32"}, {&e4m3, &e5m2, "f16"}, {&e5m2, &e4m3, "f32"}, {&e5m2, &e5m2, "f16"},
              {&s8, &s8, "s32"},     {&s8, &u8, "s32"},     {&u8, &s8, "s32"},     {&u8, &u8, "s32"}};
 
-/* All types with all swizzles, and what else an instruction may say in turn; A and B each way that their type allows.
+/*
+ * All types with all swizzles, and what else an instruction may say in turn; A and B each way that their type allows.
  */
 static void test_products(void **state) {
     (void)state;

@@ -1,4 +1,5 @@
-/* A front end with a host file in it: the PE is attached, and failures come back to the front end instead of ending it.
+/*
+ * A front end with a host file in it: the PE is attached, and failures come back to the front end instead of ending it.
  */
 #include <nvshmem.h>
 #include <nvshmemx.h>
