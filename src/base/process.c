@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 
 extern char **environ;
@@ -24,12 +24,6 @@ typedef struct run_job {
     bool late;
     int error;
 } run_job;
-
-static int64_t now_ms(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
@@ -58,7 +52,7 @@ static int start(const its_process *process, int out, pid_t *pid) {
 static bool wait_readable(run_job *job) {
     struct pollfd ready = {.fd = job->pipe, .events = POLLIN};
     for (;;) {
-        int64_t left = job->deadline == INT64_MAX ? -1 : job->deadline - now_ms();
+        int64_t left = job->deadline == INT64_MAX ? -1 : job->deadline - (int64_t)its_clock_ms();
         if (job->deadline != INT64_MAX && left <= 0) return job->late = true, false;
         int n = poll(&ready, 1, left > 1000000 ? 1000000 : (int)left);
         if (n > 0) return true;
@@ -87,7 +81,7 @@ static bool wait_late(run_job *job, pid_t pid) {
     while (job->deadline != INT64_MAX && !job->late) {
         info.si_pid = 0;
         if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid) break;
-        job->late = now_ms() > job->deadline;
+        job->late = (int64_t)its_clock_ms() > job->deadline;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
     return job->late;
@@ -115,7 +109,7 @@ its_status its_process_run(its_context *ctx, const its_process *process, its_buf
     int error = start(process, ends[1], &pid);
     close(ends[1]);
     run_job job = {.process = process, .output = output, .pipe = ends[0], .deadline = INT64_MAX};
-    if (process->timeout_ms) job.deadline = now_ms() + process->timeout_ms;
+    if (process->timeout_ms) job.deadline = (int64_t)its_clock_ms() + process->timeout_ms;
     its_status status = error ? ITS_OK : its_protect(ctx, read_output, &job);
     close(ends[0]);
     if (error) return not_started(ctx, program, error);

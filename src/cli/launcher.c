@@ -10,9 +10,9 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/children.h"
 #include "cli/lines.h"
 
@@ -37,12 +37,6 @@ typedef struct launcher {
     bool killed;
 } launcher;
 
-static uint64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* -- ending PEs ---------------------------------------------------------------------------------------------------- */
 
 static void signal_pes(launcher *l, int number) {
@@ -53,7 +47,7 @@ static void signal_pes(launcher *l, int number) {
 /* Asks all PEs to end, and sets the time at which they will be made to. */
 static void stop_pes(launcher *l, int number) {
     signal_pes(l, number);
-    if (!l->kill_at) l->kill_at = now_ms() + l->job->grace_ms;
+    if (!l->kill_at) l->kill_at = its_clock_ms() + l->job->grace_ms;
 }
 
 static void stop_others(launcher *l) {
@@ -73,7 +67,7 @@ static void pe_ended(launcher *l, uint32_t i, int status) {
     if (l->running == 0 || l->kill_at) return;
     uint32_t linger = l->job->linger ? l->job->linger(l->job->user) : 0;
     if (linger)
-        l->ask_at = now_ms() + linger;
+        l->ask_at = its_clock_ms() + linger;
     else
         stop_others(l);
 }
@@ -99,7 +93,7 @@ static void pass_on(launcher *l, const struct signalfd_siginfo *info) {
     else
         l->outcome->signal = number;
     if (already_sent(l, info) && number != SIGKILL)
-        l->kill_at = now_ms() + l->job->grace_ms;
+        l->kill_at = its_clock_ms() + l->job->grace_ms;
     else
         stop_pes(l, number);
 }
@@ -257,13 +251,13 @@ static uint64_t earlier(uint64_t a, uint64_t b) {
 }
 
 static int until(uint64_t a, uint64_t b) {
-    uint64_t first = earlier(a, b), now = now_ms();
+    uint64_t first = earlier(a, b), now = its_clock_ms();
     if (!first) return -1;
     return first <= now ? 0 : (int)(first - now < 60000 ? first - now : 60000);
 }
 
 static void check_clock(launcher *l) {
-    uint64_t now = now_ms();
+    uint64_t now = its_clock_ms();
     if (l->ask_at && now >= l->ask_at) {
         l->ask_at = 0;
         stop_others(l);
@@ -286,7 +280,7 @@ static void check_reader(launcher *l) {
 }
 
 static void run_pes(launcher *l) {
-    if (l->job->limit_ms) l->stop_at = now_ms() + l->job->limit_ms;
+    if (l->job->limit_ms) l->stop_at = its_clock_ms() + l->job->limit_ms;
     reap(l); /* one may have ended before the signals were waited for */
     while (l->running > 0) {
         turn(l, until(earlier(l->killed ? 0 : l->kill_at, l->ask_at), l->stop_at));

@@ -240,6 +240,7 @@ bool its_sim_frag_stuck(const its_sim_cta *cta, const its_sim_frag *frag);
 
 /* Puts constants, addresses and special registers into the frame of the lanes. */
 void its_sim_frame_enter(const its_sim_warp *warp, const its_sim_func *func, char *regs, uint32_t local, uint32_t mask);
+/* Of a special register that stays as it is while the warp runs (sregs.c). */
 uint64_t its_sim_sreg_value(const its_sim_warp *warp, its_sim_sreg sreg, uint32_t lane);
 /* Grows the warp's registers to `size` bytes; false if memory ran out. */
 bool its_sim_warp_reserve(its_sim_warp *warp, size_t size);

@@ -1,7 +1,6 @@
 /* Fragments of a warp: splitting, joining, choosing the next one. */
+#include "base/clock.h"
 #include "sim/exec.h"
-
-#include <time.h>
 
 its_sim_frag *its_sim_frag_add(its_sim_warp *warp, const its_sim_frag *like, uint32_t mask, const its_sim_op *pc) {
     its_sim_frag *frag = &warp->frags[warp->n_frags++];
@@ -59,14 +58,8 @@ const its_sim_op *its_sim_frag_meet(const its_sim_warp *warp, const its_sim_frag
     return meet;
 }
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static bool awake(its_sim_frag *frag) {
-    if (frag->state == ITS_SIM_ASLEEP && now() >= frag->wake) frag->state = ITS_SIM_READY;
+    if (frag->state == ITS_SIM_ASLEEP && its_clock_ns() >= frag->wake) frag->state = ITS_SIM_READY;
     return frag->state == ITS_SIM_READY;
 }
 

@@ -88,8 +88,7 @@ static uint32_t slots_of(const its_sim_grid *grid) {
     if (per > SHARED_PER_MULTIPROCESSOR / shared) per = SHARED_PER_MULTIPROCESSOR / shared;
     if (per > CTAS_PER_MULTIPROCESSOR) per = CTAS_PER_MULTIPROCESSOR;
     if (per == 0) per = 1;
-    uint32_t multiprocessors = grid->program->machine->multiprocessors;
-    uint64_t slots = (uint64_t)per * (multiprocessors ? multiprocessors : 4);
+    uint64_t slots = (uint64_t)per * its_sim_multiprocessors(grid->program->machine);
     return slots > grid->n_ctas ? (uint32_t)grid->n_ctas : (uint32_t)slots;
 }
 
@@ -186,14 +185,14 @@ static bool open_slots(its_sim_grid *grid) {
 
 static bool make_slots(its_sim_grid *grid) {
     size_t each = (size_t)grid->n_warps * (grid->func->frame_size + (size_t)grid->local_size * ITS_LANES);
-    uint32_t wanted = slots_of(grid), multiprocessors = grid->program->machine->multiprocessors;
+    uint32_t wanted = slots_of(grid);
     if (each && wanted > MAX_SLOT_MEMORY / each) wanted = (uint32_t)(MAX_SLOT_MEMORY / each);
     wanted = wanted / grid->cluster_size * grid->cluster_size;
     if (wanted == 0) wanted = grid->cluster_size;
     grid->slots = zalloc(grid->ctx, wanted * sizeof(its_sim_cta));
     if (!grid->slots) return false;
     grid->n_slots = wanted;
-    while (grid->n_open < (multiprocessors ? multiprocessors : 4))
+    while (grid->n_open < its_sim_multiprocessors(grid->program->machine))
         if (!open_slots(grid)) break;
     return grid->n_open > 0;
 }

@@ -9,6 +9,25 @@
  * table. A grid runs its CTAs a slice at a time: its caller steps all grids that may run in turn, so that kernels on
  * different streams and PEs on the same core make progress side by side.
  *
+ * The files of src/sim:
+ *
+ *     memory                             what is allocated: the table that every access is checked against
+ *     program, variables, reach          a module becomes a program, and what its entries need and can't do
+ *     decode, decode_*                   instructions become operations, one file per group of them
+ *     lanes, alu_*, float16, cvt, round  arithmetic of 32 lanes
+ *     exec, exec_*, isa                  the loop that runs a warp, a copy for each kind of CPU
+ *     grid, frag, call, flow, sregs      launches, CTAs, the fragments of a warp, calls and their ends
+ *     barrier, collect, cluster          what threads take part in together
+ *     access, atom, async, tensor*       memory beyond plain loads and stores
+ *     matrix, wmma, wgmma, video         instructions that have a file of their own
+ *     builtin                            printf, malloc and the like in kernels
+ *     loops, spin, waiting, stuck        who goes round in circles, what for, and when nobody can get on
+ *     race, race_*                       accesses that nothing orders
+ *     fault, comm_report                 what is told of what went wrong
+ *     world, pe, pe_heap                 PEs: processes, and the memory that they share
+ *     nvshmem_library                    the device functions of NVSHMEM, compiled
+ *     stream, stream_*, backend*         a PE's device: streams, and what hosts ask of it
+ *
  * Threads: programs, entries and grids are made and freed, and faults reported, on the context's thread. Only
  * its_sim_grid_step may be called on another one: it uses the context's allocator and nothing else of the context.
  */
@@ -43,6 +62,10 @@ typedef struct its_sim_machine {
     struct its_race *race; /* finds races; NULL: nobody does */
     uint32_t isa;          /* which copy of the loop runs programs, 1 + an index of its_sim_isa_name; 0: the best one */
 } its_sim_machine;
+
+static inline uint32_t its_sim_multiprocessors(const its_sim_machine *machine) {
+    return machine->multiprocessors ? machine->multiprocessors : 4;
+}
 
 /* Names of the copies of the loop that this CPU can run, "baseline" first; NULL past the last one. */
 const char *its_sim_isa_name(uint32_t index);

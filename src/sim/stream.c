@@ -1,21 +1,15 @@
 /* The host thread's side of a device: queues, waiting, events; see stream.h. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
 #include "sim/race_stream.h"
 #include "sim/waiting.h"
 
-uint64_t its_device_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 void its_device_timed_wait(its_device *device, pthread_cond_t *condition, uint64_t ns) {
-    uint64_t until = its_device_now() + ns;
+    uint64_t until = its_clock_ns() + ns;
     struct timespec time = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     pthread_cond_timedwait(condition, &device->mutex, &time);
 }

@@ -1,6 +1,7 @@
 /* The device thread: works off streams, a step of each in turn; see stream.h. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "sim/comm_report.h"
 #include "sim/nvshmem_library.h"
 #include "sim/race_stream.h"
@@ -153,7 +154,7 @@ static void reach_event(its_device *device, const its_work *work) {
     its_event_state *e = its_device_find_event(device, work->event.event);
     if (!e) return;
     e->reached = work->event.version;
-    e->time = its_device_now();
+    e->time = its_clock_ns();
 }
 
 static bool event_reached(its_device *device, const its_work *work) {
@@ -331,8 +332,8 @@ static void mind_others(its_device *device, uint64_t grace) {
         device->failed_at = 0;
         return;
     }
-    if (!device->failed_at) device->failed_at = its_device_now();
-    if (its_device_now() - device->failed_at > grace) stop_by_peer(device, failed);
+    if (!device->failed_at) device->failed_at = its_clock_ns();
+    if (its_clock_ns() - device->failed_at > grace) stop_by_peer(device, failed);
 }
 
 /*

@@ -53,7 +53,6 @@ struct its_device {
     uint64_t failed_at;      /* when one of them was first seen to have failed, or 0 */
 };
 
-uint64_t its_device_now(void); /* ns */
 /* Lets go of the lock until the condition is signalled or the time is over. */
 void its_device_timed_wait(its_device *device, pthread_cond_t *condition, uint64_t ns);
 

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 
 #define WORLD_MAGIC "intarsia"
 enum { WORLD_ABI = 3 };
@@ -33,12 +33,6 @@ static const uint64_t bases[] = {0x200000000000, 0x300000000000, 0x180000000000,
 
 static uint64_t round_up(uint64_t value, uint64_t to) {
     return (value + to - 1) / to * to;
-}
-
-static uint64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 /* -- making -------------------------------------------------------------------------------------------------------- */
@@ -349,7 +343,7 @@ static void look_at(const its_world *world, uint32_t pe) {
 
 int its_world_failed(const its_world *world, uint64_t *last_look) {
     const its_world_control *control = world->control;
-    uint64_t now = now_ns();
+    uint64_t now = its_clock_ns();
     if (now - *last_look >= look_interval) {
         *last_look = now;
         for (uint32_t pe = 0; pe < control->n_pes; pe++) look_at(world, pe);
