@@ -95,16 +95,6 @@ static const char *skip_blank(const char *at, const char *end) {
     return at;
 }
 
-static const char *skip_line(const char *at, const char *end) {
-    while (at < end && *at != '\n') at++;
-    return at;
-}
-
-static bool is_name_char(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
-           c == '%';
-}
-
 typedef struct string_reader {
     its_linker *linker;
     its_link_source *source;
@@ -127,7 +117,7 @@ static void read_strings(string_reader *reader, const char *at, const char *end)
     while ((at = skip_blank(at, end)) < end) {
         const char *from = at;
         if (*at == '/') {
-            at = skip_line(at, end);
+            at = its_line_end(at, end);
         } else if (*at >= '0' && *at <= '9') {
             unsigned value = 0;
             for (; at < end && *at >= '0' && *at <= '9'; at++) value = (value * 10 + (unsigned)(*at - '0')) & 0xffff;
@@ -135,14 +125,13 @@ static void read_strings(string_reader *reader, const char *at, const char *end)
                 end_string(reader);
             else if (reader->label)
                 its_buffer_char(&reader->text, (char)value);
-        } else if (is_name_char(*at)) {
-            while (at < end && is_name_char(*at)) at++;
+        } else if (its_is_word(*at)) {
+            at = its_word_end(at, end);
             end_string(reader);
             if (at < end && *at == ':')
                 reader->label = its_intern_raise(reader->linker->ctx, from, (size_t)(at - from));
         } else {
-            at++;
-            while (at < end && is_name_char(*at)) at++; /* .b8 */
+            at = its_word_end(at + 1, end); /* .b8 */
         }
     }
 }

@@ -4,6 +4,25 @@
 
 #include "link/linker.h"
 
+/* -- the text of a section ----------------------------------------------------------------------------------------- */
+
+/* Of names, numbers and, behind a dot, types. */
+static inline bool its_is_word(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+           c == '%';
+}
+static inline const char *its_word_end(const char *at, const char *end) {
+    while (at < end && its_is_word(*at)) at++;
+    return at;
+}
+/* Where a comment ends. */
+static inline const char *its_line_end(const char *at, const char *end) {
+    while (at < end && *at != '\n') at++;
+    return at;
+}
+
+/* -- lines --------------------------------------------------------------------------------------------------------- */
+
 /* Takes the main module's files over. */
 void its_lines_start(its_linker *linker);
 /* Rewrites a copied .loc to the output's file numbers and labels; false if its file is unknown there: drop it. */

@@ -57,30 +57,15 @@ static void mark_all(stripping *stripper) {
 
 /* -- debug sections ------------------------------------------------------------------------------------------------ */
 
-static bool is_word_char(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
-           c == '%';
-}
-
-static const char *word_end(const char *at, const char *end) {
-    while (at < end && is_word_char(*at)) at++;
-    return at;
-}
-
-static const char *comment_end(const char *at, const char *end) {
-    while (at < end && *at != '\n') at++;
-    return at;
-}
-
 static void note_words(stripping *stripper, const its_section *section) {
     const char *at = section->body, *end = at + section->body_size;
     while (at < end) {
         if (*at == '/') {
-            at = comment_end(at, end);
-        } else if (!is_word_char(*at)) {
+            at = its_line_end(at, end);
+        } else if (!its_is_word(*at)) {
             at++;
         } else {
-            const char *stop = word_end(at, end);
+            const char *stop = its_word_end(at, end);
             bool number = *at >= '0' && *at <= '9';
             its_name name = number ? NULL : its_intern_find(stripper->linker->ctx, at, (size_t)(stop - at));
             if (name) its_map_put(&stripper->words, &stripper->linker->scratch, name, stripper);

@@ -82,6 +82,8 @@ its_mod its_sim_first(its_sim_decoder *d, its_mod_class class);
 uint32_t its_sim_reg_size(its_type type);
 /* The index-th operand of the instruction; refuses and returns a sink if there are fewer. */
 const its_operand *its_sim_operand(its_sim_decoder *d, unsigned index);
+/* The integer that is the index-th operand; refuses anything else and returns 0. */
+uint64_t its_sim_literal(its_sim_decoder *d, unsigned index);
 /* Where the value of a source is; registers must have the type's size. */
 uint32_t its_sim_source(its_sim_decoder *d, const its_operand *operand, its_type type);
 /* The same for a source whose register may be wider: `*size` says how wide. Immediates get the type's own. */
@@ -97,6 +99,8 @@ void its_sim_pair(its_sim_decoder *d, const its_operand *operand, its_type first
 uint32_t its_sim_const_bits(its_sim_decoder *d, uint64_t bits, uint32_t size);
 uint32_t its_sim_const_of(its_sim_decoder *d, uint8_t kind, uint64_t value, uint32_t size);
 uint32_t its_sim_temp(its_sim_decoder *d, uint32_t size);
+/* The source of an instruction with `.ftz`: subnormal numbers become zero. */
+uint32_t its_sim_flushed(its_sim_decoder *d, its_type type, uint32_t source);
 /* A parameter of the kernel that is decoded; its offset in the parameter block. */
 bool its_sim_is_kernel_param(const its_sim_decoder *d, const its_symbol *symbol);
 uint32_t its_sim_param_offset(const its_symbol *symbol);

@@ -4,17 +4,9 @@
 
 /* -- cp.async ------------------------------------------------------------------------------------------------------ */
 
-static bool literal(its_sim_decoder *d, unsigned index, uint64_t *value) {
-    const its_operand *operand = its_sim_operand(d, index);
-    *value = operand->bits;
-    if (operand->kind == ITS_OPND_INT) return true;
-    its_sim_refuse_form(d);
-    return false;
-}
-
 static void copy(its_sim_decoder *d) {
-    uint64_t size;
-    if (!literal(d, 2, &size)) return;
+    uint64_t size = its_sim_literal(d, 2);
+    if (d->refused) return;
     bool through = its_sim_has(d, ITS_MOD_CG), all = its_sim_has(d, ITS_MOD_CA);
     if (!(size == 16 || (all && !through && (size == 4 || size == 8)))) {
         its_sim_refuse(d, "cp.async.ca copies 4, 8 or 16 bytes, cp.async.cg 16", "cp.async of %llu bytes",
@@ -45,16 +37,12 @@ static void group(its_sim_decoder *d, uint16_t mode, int64_t left) {
 
 /* -- cp.async.bulk ------------------------------------------------------------------------------------------------- */
 
-static its_space space_of(its_mod mod) {
-    return its_mod_space(mod);
-}
-
 /* The first two space modifiers: where to, where from. */
 static bool two_spaces(its_sim_decoder *d, its_space *to, its_space *from) {
     unsigned n = 0;
     *to = *from = ITS_SPACE_NONE;
     for (unsigned i = 0; i < d->m->n_mods; i++) {
-        its_space space = space_of((its_mod)d->m->mods[i]);
+        its_space space = its_mod_space((its_mod)d->m->mods[i]);
         if (space == ITS_SPACE_NONE) continue;
         if (n == 0) *to = space;
         if (n == 1) *from = space;
@@ -147,7 +135,7 @@ void its_sim_decode_copy(its_sim_decoder *d) {
     } else if (its_sim_has(d, ITS_MOD_WAIT_ALL)) {
         group(d, ITS_COPY_WAIT, -1);
     } else if (its_sim_has(d, ITS_MOD_WAIT_GROUP)) {
-        if (literal(d, 0, &left)) group(d, ITS_COPY_WAIT, (int64_t)left);
+        group(d, ITS_COPY_WAIT, (int64_t)its_sim_literal(d, 0));
     } else if (its_sim_has(d, ITS_MOD_MBARRIER)) {
         its_sim_has(d, ITS_MOD_ARRIVE);
         its_sim_type(d, 0);

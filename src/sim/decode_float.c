@@ -38,13 +38,6 @@ static void take_rounding(its_sim_decoder *d, form *f) {
     if (f->rounding && f->type != ITS_TYPE_F32 && f->type != ITS_TYPE_F64) its_sim_refuse_form(d);
 }
 
-/* A subnormal source of `.ftz` becomes zero first. */
-static uint32_t flushed(its_sim_decoder *d, its_type type, uint32_t source) {
-    uint32_t size = its_sim_reg_size(type), temp = its_sim_temp(d, size);
-    its_sim_emit1(d, type == ITS_TYPE_F32 ? H(FLUSH_F32) : its_sim_by_half(d, type, H(FLUSH_F16)), temp, size, source);
-    return temp;
-}
-
 static form take(its_sim_decoder *d, unsigned sources) {
     form f = {.type = its_sim_type(d, 0)};
     f.size = its_sim_reg_size(f.type);
@@ -60,9 +53,9 @@ static form take(its_sim_decoder *d, unsigned sources) {
 
 static void flush_sources(its_sim_decoder *d, form *f, unsigned sources) {
     if (!f->ftz) return;
-    if (sources > 0) f->a = flushed(d, f->type, f->a);
-    if (sources > 1) f->b = flushed(d, f->type, f->b);
-    if (sources > 2) f->c = flushed(d, f->type, f->c);
+    if (sources > 0) f->a = its_sim_flushed(d, f->type, f->a);
+    if (sources > 1) f->b = its_sim_flushed(d, f->type, f->b);
+    if (sources > 2) f->c = its_sim_flushed(d, f->type, f->c);
 }
 
 /* What is done to the result: flush, clamp to [0, 1], clamp to non-negative. */

@@ -216,6 +216,13 @@ static void check_size(its_sim_decoder *d, uint32_t have, uint32_t want) {
                    have ? (unsigned)have * 8 : 1u, want ? (unsigned)want * 8 : 1u);
 }
 
+uint64_t its_sim_literal(its_sim_decoder *d, unsigned index) {
+    const its_operand *operand = its_sim_operand(d, index);
+    if (operand->kind == ITS_OPND_INT) return operand->bits;
+    its_sim_refuse_form(d);
+    return 0;
+}
+
 uint32_t its_sim_source(its_sim_decoder *d, const its_operand *operand, its_type type) {
     uint32_t size, at = its_sim_wide_source(d, operand, type, &size);
     check_size(d, size, its_sim_reg_size(type));
@@ -305,4 +312,11 @@ its_sim_handler its_sim_by_half(its_sim_decoder *d, its_type type, its_sim_handl
         its_sim_refuse_form(d);
         return f16;
     }
+}
+
+uint32_t its_sim_flushed(its_sim_decoder *d, its_type type, uint32_t source) {
+    uint32_t size = its_sim_reg_size(type), temp = its_sim_temp(d, size);
+    its_sim_handler flush = type == ITS_TYPE_F32 ? ITS_SIM_FLUSH_F32 : its_sim_by_half(d, type, ITS_SIM_FLUSH_F16);
+    its_sim_emit1(d, flush, temp, size, source);
+    return temp;
 }

@@ -108,12 +108,6 @@ static its_sim_handler int_handler(its_sim_decoder *d, its_type type, unsigned b
     return its_sim_by_int(d, type, H(LT_U16), H(LT_S16), H(LT_U32), H(LT_S32), H(LT_U64), H(LT_S64));
 }
 
-static uint32_t flushed(its_sim_decoder *d, its_type type, uint32_t source) {
-    uint32_t size = its_sim_reg_size(type), temp = its_sim_temp(d, size);
-    its_sim_emit1(d, type == ITS_TYPE_F32 ? H(FLUSH_F32) : its_sim_by_half(d, type, H(FLUSH_F16)), temp, size, source);
-    return temp;
-}
-
 /* The comparison of the instruction, ready to be emitted into a predicate. */
 typedef struct test {
     its_type type;
@@ -133,8 +127,8 @@ static test take_test(its_sim_decoder *d, unsigned type_index, unsigned operand)
         t.handler = float_handler(d, t.type, t.c.base);
         if (its_sim_has(d, ITS_MOD_FTZ)) {
             if (t.type == ITS_TYPE_F64) its_sim_refuse_form(d);
-            t.a = flushed(d, t.type, t.a);
-            t.b = flushed(d, t.type, t.b);
+            t.a = its_sim_flushed(d, t.type, t.a);
+            t.b = its_sim_flushed(d, t.type, t.b);
         }
     } else {
         if (!int_comparison(mod, &t.c, &is_unsigned)) its_sim_refuse_form(d);

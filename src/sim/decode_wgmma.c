@@ -21,15 +21,8 @@ static bool types_fit(const its_sim_element_type *dd, const its_sim_element_type
     return dd->kind == ITS_ELEMENT_F32 || dd->kind == ITS_ELEMENT_F16;
 }
 
-/* The literal that is the index-th operand. */
-static int64_t literal(its_sim_decoder *d, unsigned index) {
-    const its_operand *operand = its_sim_operand(d, index);
-    if (operand->kind != ITS_OPND_INT) its_sim_refuse_form(d);
-    return operand->kind == ITS_OPND_INT ? (int64_t)operand->bits : 0;
-}
-
 static bool is_negated(its_sim_decoder *d, unsigned index) {
-    int32_t scale = (int32_t)literal(d, index);
+    int32_t scale = (int32_t)its_sim_literal(d, index);
     if (scale != 1 && scale != -1) its_sim_refuse(d, NULL, "'%s' scales by 1 or -1", d->insn->name->text);
     return scale == -1;
 }
@@ -41,8 +34,8 @@ static uint32_t take_flags(its_sim_decoder *d, const its_sim_element_type *a, bo
     if (its_sim_is_integer(a)) return flags;
     if (is_negated(d, 4) != is_negated(d, 5)) flags |= ITS_WGMMA_NEGATE;
     if (a->bits != 16) return flags;
-    if (!in_regs && literal(d, 6)) flags |= ITS_WGMMA_A_MN_MAJOR;
-    if (literal(d, in_regs ? 6 : 7)) flags |= ITS_WGMMA_B_MN_MAJOR;
+    if (!in_regs && its_sim_literal(d, 6)) flags |= ITS_WGMMA_A_MN_MAJOR;
+    if (its_sim_literal(d, in_regs ? 6 : 7)) flags |= ITS_WGMMA_B_MN_MAJOR;
     return flags;
 }
 
@@ -123,7 +116,7 @@ void its_sim_decode_wgmma(its_sim_decoder *d) {
     } else if (its_sim_has(d, ITS_MOD_COMMIT_GROUP)) {
         its_sim_emit_warp(d, ITS_SIM_ACT_WGMMA_GROUP)->mode = ITS_WGMMA_COMMIT;
     } else if (its_sim_has(d, ITS_MOD_WAIT_GROUP)) {
-        int64_t left = literal(d, 0);
+        int64_t left = (int64_t)its_sim_literal(d, 0);
         its_sim_op *op = its_sim_emit_warp(d, ITS_SIM_ACT_WGMMA_GROUP);
         op->mode = ITS_WGMMA_WAIT;
         op->imm = left;
