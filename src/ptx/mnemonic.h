@@ -76,7 +76,8 @@ typedef struct its_mnemonic {
     uint8_t vec;                       /* 1, or 2, 4, 8 for .v2, .v4, .v8 */
     uint8_t types[ITS_MNEMONIC_TYPES]; /* its_type that each type modifier names or is carried in, in order */
     uint16_t type_mods[ITS_MNEMONIC_TYPES]; /* the modifiers themselves: ITS_MOD_E4M3X2 where types has ITS_TYPE_B16 */
-    bool form_known;                        /* the verifier has set `form` */
+    bool form_known;                        /* the verifier has set `form` and `gated` */
+    bool gated;                             /* verifier: a form that the modifiers fit needs a version or target */
     const char *form;    /* verifier: the operands of the form that the modifiers fit, or NULL; see ptx_ops.def */
     uint16_t *mods;      /* its_mod, in order, types included */
     its_name *mod_names; /* each with its dot, in the same order */

@@ -47,6 +47,18 @@ static bool report_type(its_verifier *v, const its_insn *insn, const its_mnemoni
     return true;
 }
 
+/* The operands of the first form with all modifiers, or NULL; looked up once for each name. */
+static const char *operands_of(const its_mnemonic *m) {
+    its_mnemonic *cached = (its_mnemonic *)m; /* lives in the context's arena; only this remembers into it */
+    if (!cached->form_known) {
+        cached->form = its_form_find(m, NULL);
+        for (const char *form = cached->form; form && !cached->gated; form = its_form_find(m, form))
+            cached->gated = its_form_is_gated(m, form);
+        cached->form_known = true;
+    }
+    return cached->form;
+}
+
 /* Says why no form of the opcode has room for all modifiers. */
 static void report_no_form(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
     int stranger = its_form_stranger(m);
@@ -62,23 +74,32 @@ static void report_no_form(its_verifier *v, const its_insn *insn, const its_mnem
         its_verify_error(v, &insn->node, pos, "'%s' lacks %s", insn->name->text, missing);
         return;
     }
+    if (operands_of(m)) {
+        its_verify_ended(v, insn, m, operands_of(m));
+        return;
+    }
     for (unsigned i = 0; i < m->n_mods; i++)
         if (report_type(v, insn, m, i)) return;
+    unsigned first, second;
+    if (its_form_conflict(m, &first, &second)) {
+        its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, second), "'%s' has no form with both %s and %s",
+                         its_op_text((its_op)m->op), m->mod_names[first]->text, m->mod_names[second]->text);
+        return;
+    }
     its_verify_error(v, &insn->node, pos, "the modifiers of '%s' don't go together", insn->name->text);
 }
 
-static const char *operands_of(const its_mnemonic *m) {
-    its_mnemonic *cached = (its_mnemonic *)m; /* lives in the context's arena; only this remembers into it */
-    if (!cached->form_known) {
-        cached->form = its_form_find(m, NULL);
-        cached->form_known = true;
-    }
-    return cached->form;
+/* The first form that the version and target haven't left behind, or the next one after `form`; NULL if none is left.
+ */
+static const char *living_form(its_verifier *v, const its_mnemonic *m, const char *form) {
+    form = form ? its_form_find(m, form) : operands_of(m);
+    while (form && m->gated && its_since_ended(v, m, form)) form = its_form_find(m, form);
+    return form;
 }
 
 static void report_count(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
     its_count_range all = {UINT32_MAX, 0};
-    for (const char *form = operands_of(m); form; form = its_form_find(m, form)) {
+    for (const char *form = living_form(v, m, NULL); form; form = living_form(v, m, form)) {
         its_count_range range = its_form_counts(m, form);
         if (range.least < all.least) all.least = range.least;
         if (range.most > all.most) all.most = range.most;
@@ -92,13 +113,14 @@ static void report_count(its_verifier *v, const its_insn *insn, const its_mnemon
                      count == 1 ? "" : "s", wanted);
 }
 
-static void check_form(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
-    const char *form = operands_of(m);
+/* True if there is a form with all modifiers; its operands may be wrong nevertheless. */
+static bool check_form(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
+    const char *form = living_form(v, m, NULL);
     if (!form) {
         if (v->version <= ITS_VERIFY_NEWEST) report_no_form(v, insn, m);
-        return;
+        return false;
     }
-    for (; form; form = its_form_find(m, form)) {
+    for (; form; form = living_form(v, m, form)) {
         its_count_range range = its_form_counts(m, form);
         if (insn->node.count >= range.least && insn->node.count <= range.most) break;
     }
@@ -107,6 +129,7 @@ static void check_form(its_verifier *v, const its_insn *insn, const its_mnemonic
     else
         report_count(v, insn, m);
     its_verify_since(v, insn, m, form);
+    return true;
 }
 
 /* -- instructions -------------------------------------------------------------------------------------------------- */
@@ -119,26 +142,33 @@ static void check_guard(its_verifier *v, const its_insn *insn) {
 
 /* Cache policies are for what goes through the L2: global memory, also as generic. */
 static void check_cache_policy(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
-    bool single = m->op == ITS_OP_LD || m->op == ITS_OP_ST || m->op == ITS_OP_ATOM || m->op == ITS_OP_RED;
-    if (!single || !its_mnemonic_has(m, ITS_MOD_L2_CACHE_HINT)) return;
-    if (m->space != ITS_SPACE_SHARED && m->space != ITS_SPACE_LOCAL && m->space != ITS_SPACE_PARAM) return;
+    bool atomic = m->op == ITS_OP_ATOM || m->op == ITS_OP_RED;
+    if (!atomic || !its_mnemonic_has(m, ITS_MOD_L2_CACHE_HINT) || m->space != ITS_SPACE_SHARED) return;
     its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX), "%s memory has no L2 cache policy",
                      its_space_text((its_space)m->space));
+}
+
+/* Bytes that a load or store may access at once: global memory gives more than any other, but only in large pieces. */
+static unsigned most_at_once(const its_mnemonic *m) {
+    its_type type = its_mnemonic_type(m, 0);
+    bool global = m->op != ITS_OP_LDU && !its_mnemonic_has(m, ITS_MOD_ASYNC) &&
+                  (m->space == ITS_SPACE_GLOBAL || m->space == ITS_SPACE_NONE);
+    return global && its_type_size(type) >= 4 && type != ITS_TYPE_B128 ? 2 * ITS_NARROW_ACCESS : ITS_NARROW_ACCESS;
 }
 
 /* What a form can't say about loads and stores: parameters that are written or read the wrong way, sizes. */
 static void check_access(its_verifier *v, const its_insn *insn, const its_mnemonic *m) {
     check_cache_policy(v, insn, m);
-    if (m->op != ITS_OP_LD && m->op != ITS_OP_ST) return;
+    if (m->op != ITS_OP_LD && m->op != ITS_OP_LDU && m->op != ITS_OP_ST) return;
     uint32_t size = its_type_size(its_mnemonic_type(m, 0)) * m->vec;
-    if (size > 32 || (size > 16 && its_type_size(its_mnemonic_type(m, 0)) < 4) ||
-        (size > 16 && its_mnemonic_type(m, 0) == ITS_TYPE_B128)) {
+    unsigned most = most_at_once(m);
+    if (size > most) {
         its_verify_error(v, &insn->node, its_verify_name_pos(insn, m, UINT32_MAX),
-                         "'%s' accesses %u bits at once, %s are the most", insn->name->text, size * 8,
-                         its_type_size(its_mnemonic_type(m, 0)) < 4 ? "128" : "256");
+                         "'%s' accesses %u bits at once, %u are the most", insn->name->text, size * 8, most * 8);
         return;
     }
-    unsigned at = m->op == ITS_OP_LD ? 1 : 0;
+    its_verify_since_access(v, insn, m, size);
+    unsigned at = m->op == ITS_OP_ST ? 0 : 1;
     if (insn->node.count <= at || insn->ops[at].kind != ITS_OPND_ADDR) return;
     const its_operand *base = &insn->ops[at].list[0];
     if (base->kind != ITS_OPND_SYM || base->symbol->kind != ITS_SYM_VAR) return;
@@ -195,8 +225,7 @@ static void check_insn(its_verifier *v, const its_insn *insn) {
     check_specials(v, insn);
     const its_mnemonic *m = its_mnemonic_of(v->ctx, insn->name);
     if (m->op == ITS_OP_UNKNOWN || m->unknown_mod || !*its_op_pattern((its_op)m->op)) return;
-    check_form(v, insn, m);
-    check_access(v, insn, m);
+    if (check_form(v, insn, m)) check_access(v, insn, m);
     check_barrier(v, insn, m);
     if (m->op == ITS_OP_MOV) its_verify_mov(v, insn, m);
     if (m->op == ITS_OP_CALL) its_verify_call(v, insn, m);

@@ -28,7 +28,7 @@ typedef struct its_verifier {
     const its_func *func; /* the one whose body is being walked */
     uint32_t version;     /* .version times ten: 90 for 9.0 */
     uint32_t sm;          /* of .target: 90 for sm_90a; 0 if not known */
-    bool specific;        /* the target has a suffix, as sm_90a and sm_100f do */
+    char suffix;          /* of the target: 'a' of sm_90a, 'f' of sm_100f, 0 */
     unsigned quiet;       /* above 0: checks answer without reporting */
     its_arena *scratch;   /* of texts for messages */
     size_t errors;
@@ -51,24 +51,43 @@ uint32_t its_verify_name_pos(const its_insn *insn, const its_mnemonic *m, unsign
 const char *its_form_find(const its_mnemonic *m, const char *after);
 /* The index of the first modifier that no form of the opcode has room for at all, or -1. */
 int its_form_stranger(const its_mnemonic *m);
+/* Two modifiers that no form of the opcode has room for together; false if there are no such. */
+bool its_form_conflict(const its_mnemonic *m, unsigned *first, unsigned *second);
 /* The types that could stand in place of modifier `index`, as text: ".b16, .b32 or .b64"; "" if none. */
 const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned index);
 /* The modifiers of which one is all that is missing, as text; "" if there is no such. */
 const char *its_form_missing(its_arena *arena, const its_mnemonic *m);
+
+#define ITS_NARROW_ACCESS 16u /* bytes that any memory is loaded from and stored to at once */
 
 /* -- versions and targets ------------------------------------------------------------------------------------------ */
 
 typedef struct its_since {
     uint16_t version; /* times ten */
     uint16_t sm;
-    uint16_t specific;
+    uint16_t last; /* no target above this one has it; 0: no limit */
+    char specific; /* 'a' for one architecture, 'f' for that or a family, 0 for any target */
+    bool ended;    /* of a form, the other way round: from that version on, those targets don't have it any more */
 } its_since;
 
-/* What a form needs beyond its opcode and modifiers; `form` is what its_form_find returned. */
-its_since its_form_since(const its_mnemonic *m, const char *form);
+/*
+ * What a form needs beyond its opcode and modifiers; `form` is what its_form_find returned. Stores in mods[], which has
+ * room for as many as m has, what each modifier needs in it.
+ */
+its_since its_form_since(const its_mnemonic *m, const char *form, its_since *mods);
+/* True if the form needs any such thing. */
+bool its_form_is_gated(const its_mnemonic *m, const char *form);
 void its_since_target(its_verifier *v);
 /* Reports at `pos` unless the module's version and target are enough for `what`; returns true if they are. */
 bool its_since_error(its_verifier *v, const its_node *node, uint32_t pos, const char *what, its_since need);
+/* What an access of `size` bytes needs, beyond what its_verify_since looks at. */
+void its_verify_since_access(its_verifier *v, const its_insn *insn, const its_mnemonic *m, uint32_t size);
+/* True if the module's version and target are past the end of the form. */
+bool its_since_ended(const its_verifier *v, const its_mnemonic *m, const char *form);
+/* Reports that it is. */
+void its_verify_ended(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *form);
+/* What a register or variable of the type needs; `node` may be NULL, then `pos` is one of the module's own text. */
+bool its_verify_since_type(its_verifier *v, const its_node *node, uint32_t pos, its_type type);
 void its_verify_since(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const char *form);
 
 /* -- operands ------------------------------------------------------------------------------------------------------ */
@@ -97,6 +116,7 @@ bool its_verify_misfit(its_verifier *v, const its_insn *insn, const its_operand 
 bool its_verify_decoration(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
                            unsigned flags);
 /* An address, which may have coordinates only if the form says so. */
+unsigned its_verify_dimensions(const its_mnemonic *m); /* coordinates of a tensor copy, 0 if it is none */
 bool its_verify_address(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
                         bool coordinates);
 /* A variable in the space that the instruction names. */

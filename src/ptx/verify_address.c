@@ -49,7 +49,7 @@ static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic
 }
 
 /* Coordinates of a tensor copy: as many as it has dimensions, five for four rows. */
-static unsigned dimensions(const its_mnemonic *m) {
+unsigned its_verify_dimensions(const its_mnemonic *m) {
     static const uint16_t mods[] = {ITS_MOD_1D, ITS_MOD_2D, ITS_MOD_3D, ITS_MOD_4D, ITS_MOD_5D};
     if (m->op != ITS_OP_CP) return 0;
     if (its_mnemonic_has(m, ITS_MOD_TILE_GATHER4) || its_mnemonic_has(m, ITS_MOD_TILE_SCATTER4)) return 5;
@@ -60,7 +60,7 @@ static unsigned dimensions(const its_mnemonic *m) {
 
 static bool check_coordinates(its_verifier *v, const its_insn *insn, const its_mnemonic *m,
                               const its_operand *address) {
-    unsigned count = dimensions(m);
+    unsigned count = its_verify_dimensions(m);
     if (!count) return true;
     if (address->count < 2)
         return its_verify_error(v, &insn->node, address->pos, "this address lacks its %u coordinates", count);

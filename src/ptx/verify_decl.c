@@ -47,7 +47,7 @@ static bool check_type(its_verifier *v, const its_symbol *symbol) {
     if (symbol->vec > 4 || its_type_size(type) * symbol->vec > LARGEST_VECTOR)
         return symbol_error(v, symbol, "a vector of %u %s is too long, 128 bits and 4 elements are the most",
                             symbol->vec, its_type_text(type));
-    return true;
+    return symbol->flags & ITS_SYM_ARRAY || its_verify_since_type(v, NULL, symbol->pos, type);
 }
 
 /* -- initialisers -------------------------------------------------------------------------------------------------- */
@@ -220,6 +220,8 @@ void its_verify_regs(its_verifier *v, const its_regs *regs) {
         its_verify_error(v, &regs->node, regs->node.pos,
                          "a vector of %u %s is too long, 128 bits and 4 elements are the most", regs->vec,
                          its_type_text(type));
+    else
+        its_verify_since_type(v, &regs->node, regs->node.pos, type);
 }
 
 /* -- parameters ---------------------------------------------------------------------------------------------------- */
@@ -331,15 +333,15 @@ typedef struct tuning_row {
 } tuning_row;
 
 static const tuning_row tunings[] = {
-    {".maxntid", TUNE_MAXNTID, 1, 3, {0, 0, 0}},
-    {".reqntid", TUNE_REQNTID, 1, 3, {0, 0, 0}},
-    {".reqnctapercluster", TUNE_REQNCTA, 1, 3, {78, 90, 0}},
-    {".blocksareclusters", TUNE_BLOCKS, 0, 0, {90, 90, 0}},
-    {".maxnreg", TUNE_OTHER, 1, 1, {0, 0, 0}},
-    {".minnctapersm", TUNE_OTHER, 1, 1, {0, 0, 0}},
-    {".maxclusterrank", TUNE_OTHER, 1, 1, {78, 90, 0}},
-    {".explicitcluster", TUNE_OTHER, 0, 0, {78, 90, 0}},
-    {".noreturn", TUNE_NORETURN, 0, 0, {64, 30, 0}},
+    {".maxntid", TUNE_MAXNTID, 1, 3, {0}},
+    {".reqntid", TUNE_REQNTID, 1, 3, {0}},
+    {".reqnctapercluster", TUNE_REQNCTA, 1, 3, {.version = 78, .sm = 90}},
+    {".blocksareclusters", TUNE_BLOCKS, 0, 0, {.version = 90, .sm = 90}},
+    {".maxnreg", TUNE_OTHER, 1, 1, {0}},
+    {".minnctapersm", TUNE_OTHER, 1, 1, {0}},
+    {".maxclusterrank", TUNE_OTHER, 1, 1, {.version = 78, .sm = 90}},
+    {".explicitcluster", TUNE_OTHER, 0, 0, {.version = 78, .sm = 90}},
+    {".noreturn", TUNE_NORETURN, 0, 0, {.version = 64, .sm = 30}},
 };
 
 static const tuning_row *tuning_of(const its_directive *directive) {

@@ -35,30 +35,44 @@ static span cut(span *rest, const char *stops) {
     return word;
 }
 
-static bool word_takes(span word, const char *mod);
+static bool word_takes(span word, const char *mod, span *gate);
 
-static bool set_takes(span name, const char *mod) {
+static bool set_takes(span name, const char *mod, span *gate) {
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         if (!span_is(name, sets[i].name)) continue;
         span rest = {sets[i].words, strlen(sets[i].words)};
         while (rest.size)
-            if (word_takes(cut(&rest, " "), mod)) return true;
+            if (word_takes(cut(&rest, " "), mod, gate)) return true;
     }
     return false;
 }
 
-static bool word_takes(span word, const char *mod) {
-    if (*word.text == '@') return set_takes(word, mod);
+/* True if the modifier is the word, in which "*" stands for any text. */
+static bool is_like(span word, const char *mod) {
     const char *star = memchr(word.text, '*', word.size);
     if (!star) return span_is(word, mod);
     size_t head = (size_t)(star - word.text), tail = word.size - head - 1, size = strlen(mod);
     return size >= head + tail && memcmp(word.text, mod, head) == 0 && memcmp(star + 1, mod + size - tail, tail) == 0;
 }
 
-static bool choice_takes(span choice, its_mod mod) {
+/* True if the word takes the modifier; what stands behind a word as "<78,90>" goes into `gate`. */
+static bool word_takes(span word, const char *mod, span *gate) {
+    span behind = word;
+    word = cut(&behind, "<");
+    if (*word.text == '@' ? !set_takes(word, mod, gate) : !is_like(word, mod)) return false;
+    if (behind.size) *gate = behind;
+    return true;
+}
+
+/* True if a word of the choice takes the modifier; stores what that word needs, as "78,90>", if asked to. */
+static bool choice_takes(span choice, its_mod mod, span *gate) {
     const char *text = its_mod_text(mod);
-    while (choice.size)
-        if (word_takes(cut(&choice, "/"), text)) return true;
+    while (choice.size) {
+        span needs = {0};
+        if (!word_takes(cut(&choice, "/"), text, &needs)) continue;
+        if (gate) *gate = needs;
+        return true;
+    }
     return false;
 }
 
@@ -66,8 +80,33 @@ static bool choice_takes(span choice, its_mod mod) {
 
 typedef struct matching {
     const its_mnemonic *m;
-    uint64_t left; /* modifiers that no item has taken, as bits */
+    uint64_t left;    /* modifiers that no item has taken, as bits */
+    its_since *since; /* what each modifier needs where it was taken, or NULL if nobody asks */
 } matching;
+
+static uint16_t read_number(span *text) {
+    unsigned value = 0;
+    for (; text->size && *text->text >= '0' && *text->text <= '9'; text->text++, text->size--)
+        value = value * 10 + (unsigned)(*text->text - '0');
+    return (uint16_t)value;
+}
+
+static bool skip(span *text, char c) {
+    if (!text->size || *text->text != c) return false;
+    text->text++, text->size--;
+    return true;
+}
+
+/* "78,90", "86,100a", "86,100-110f", "!64,70"; nothing is no need at all. */
+static its_since read_gate(span text) {
+    its_since since = {.ended = skip(&text, '!')};
+    since.version = read_number(&text);
+    skip(&text, ',');
+    since.sm = read_number(&text);
+    if (skip(&text, '-')) since.last = read_number(&text);
+    since.specific = skip(&text, 'a') ? 'a' : skip(&text, 'f') ? 'f' : 0;
+    return since;
+}
 
 /* The index of the modifier that the item takes, or -1. */
 static int item_take(matching *state, span choice) {
@@ -76,8 +115,10 @@ static int item_take(matching *state, span choice) {
         if (!((state->left >> i) & 1)) continue;
         its_mod mod = (its_mod)state->m->mods[i];
         bool type = its_mod_class_of(mod) == ITS_MODCLASS_TYPE;
-        if (!(type && type_seen) && choice_takes(choice, mod)) {
+        span gate = {0};
+        if (!(type && type_seen) && choice_takes(choice, mod, &gate)) {
             state->left &= ~((uint64_t)1 << i);
+            if (state->since) state->since[i] = read_gate(gate);
             return (int)i;
         }
         type_seen |= type;
@@ -148,22 +189,34 @@ const char *its_form_find(const its_mnemonic *m, const char *after) {
     span rest = {pattern, strlen(pattern)}, items;
     while (rest.size) {
         const char *operands = next_form(&rest, &items);
-        matching state = {m, all_mods(m)};
+        matching state = {.m = m, .left = all_mods(m)};
         if (items_fit(&state, items, NULL)) return operands;
     }
     return NULL;
 }
 
-its_since its_form_since(const its_mnemonic *m, const char *form) {
+its_since its_form_since(const its_mnemonic *m, const char *form, its_since *mods) {
     const char *pattern = its_op_pattern((its_op)m->op);
-    its_since since = {0, 0, 0};
+    memset(mods, 0, m->n_mods * sizeof *mods);
     while (form > pattern && form[-1] != ';') form--;
-    form += strspn(form, " ");
-    if (*form++ != '<') return since;
-    while (*form != ',') since.version = (uint16_t)(since.version * 10 + (*form++ - '0'));
-    for (form++; *form >= '0' && *form <= '9'; form++) since.sm = (uint16_t)(since.sm * 10 + (*form - '0'));
-    since.specific = *form == 'a';
-    return since;
+    span rest = {form, strlen(form)}, items;
+    next_form(&rest, &items);
+    while (items.size && *items.text == ' ') items.text++, items.size--;
+    its_since whole = {0};
+    if (*items.text == '<') {
+        span gate = cut(&items, " ");
+        whole = read_gate((span){gate.text + 1, gate.size - 1});
+    }
+    matching state = {.m = m, .left = all_mods(m), .since = mods};
+    items_fit(&state, items, NULL);
+    return whole;
+}
+
+bool its_form_is_gated(const its_mnemonic *m, const char *form) {
+    its_since mods[64], whole = its_form_since(m, form, mods);
+    bool gated = whole.version || whole.sm;
+    for (unsigned i = 0; i < m->n_mods; i++) gated |= mods[i].version || mods[i].sm;
+    return gated;
 }
 
 /* -- explaining ---------------------------------------------------------------------------------------------------- */
@@ -179,7 +232,7 @@ static bool has_place(const its_mnemonic *m, its_mod mod) {
             bool last = item.size && item.text[item.size - 1] == ':';
             if (last) item.size--;
             if (item.size && item.text[item.size - 1] == '?') item.size--;
-            if (item.size && choice_takes(item, mod)) return true;
+            if (item.size && choice_takes(item, mod, NULL)) return true;
             if (last) break;
         }
     }
@@ -225,16 +278,59 @@ const char *its_form_types(its_arena *arena, const its_mnemonic *m, unsigned ind
     return list_mods(arena, takes);
 }
 
+/* Reads the next item of a form into `*item`, without its "?"; false behind the last. */
+static bool next_item(span *items, span *item) {
+    do {
+        if (!items->size) return false;
+        *item = cut(items, " ");
+    } while (!item->size || *item->text == '<');
+    if (item->text[item->size - 1] == '?') item->size--;
+    return true;
+}
+
+/* True if one item of the form takes the first modifier, and another one the second. */
+static bool takes_both(span items, its_mod first, its_mod second) {
+    unsigned only_first = 0, only_second = 0, both = 0;
+    for (span item; next_item(&items, &item);) {
+        bool one = choice_takes(item, first, NULL), two = choice_takes(item, second, NULL);
+        both += one && two;
+        only_first += one && !two;
+        only_second += two && !one;
+    }
+    return both >= 2 || (both && (only_first || only_second)) || (only_first && only_second);
+}
+
+static bool is_conflict(const its_mnemonic *m, its_mod first, its_mod second) {
+    if (first == second || its_mod_class_of(first) == ITS_MODCLASS_LAX || its_mod_class_of(second) == ITS_MODCLASS_LAX)
+        return false;
+    const char *pattern = its_op_pattern((its_op)m->op);
+    span rest = {pattern, strlen(pattern)}, items;
+    while (rest.size) {
+        next_form(&rest, &items);
+        if (takes_both(items, first, second)) return false;
+    }
+    return true;
+}
+
+bool its_form_conflict(const its_mnemonic *m, unsigned *first, unsigned *second) {
+    if (m->n_mods > 16) return false; /* nobody writes that: not worth the time */
+    for (*second = 1; *second < m->n_mods; (*second)++)
+        for (*first = 0; *first < *second; (*first)++)
+            if (is_conflict(m, (its_mod)m->mods[*first], (its_mod)m->mods[*second])) return true;
+    return false;
+}
+
 const char *its_form_missing(its_arena *arena, const its_mnemonic *m) {
     bool takes[ITS_MOD_COUNT] = {false};
     const char *pattern = its_op_pattern((its_op)m->op);
-    span rest = {pattern, strlen(pattern)}, items, missing = {0};
+    span rest = {pattern, strlen(pattern)}, items;
     if (m->n_mods > 64) return "";
     while (rest.size) {
         next_form(&rest, &items);
-        matching state = {m, all_mods(m)};
+        span missing = {0};
+        matching state = {.m = m, .left = all_mods(m)};
         if (!items_fit(&state, items, &missing)) continue;
-        for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) takes[mod] |= choice_takes(missing, (its_mod)mod);
+        for (unsigned mod = 1; mod < ITS_MOD_COUNT; mod++) takes[mod] |= choice_takes(missing, (its_mod)mod, NULL);
     }
     return list_mods(arena, takes);
 }

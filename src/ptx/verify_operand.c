@@ -269,13 +269,24 @@ bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand 
 
 /* -- literals ------------------------------------------------------------------------------------------------------ */
 
-static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
+static uint64_t read_literal(const char **at) {
     uint64_t value = 0;
-    for (const char *at = shape; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
-    if (operand->kind == ITS_OPND_INT && operand->bits == value) return true;
+    while (**at >= '0' && **at <= '9') value = value * 10 + (uint64_t)(*(*at)++ - '0');
+    return value;
+}
+
+/* "16", or "8" of "4/8/16": the message names all that would do. */
+static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
+    if (operand->kind == ITS_OPND_INT && operand->bits == read_literal(&(const char *){shape})) return true;
     if (v->quiet) return false;
-    return its_verify_misfit(v, insn, operand,
-                             its_arena_printf(v->scratch, "the number %llu", (unsigned long long)value));
+    const char *text = its_arena_printf(v->scratch, "the number %llu", (unsigned long long)read_literal(&shape));
+    while (*shape == '/') {
+        shape++;
+        uint64_t next = read_literal(&shape);
+        const char *join = *shape == '/' ? ", " : " or ";
+        text = its_arena_printf(v->scratch, "%s%s%llu", text, join, (unsigned long long)next);
+    }
+    return its_verify_misfit(v, insn, operand, text);
 }
 
 /* -- one operand of a form ----------------------------------------------------------------------------------------- */
@@ -374,6 +385,8 @@ static bool check_braces(its_verifier *v, const its_insn *insn, const its_mnemon
         count = m->vec;
     } else if (size == 'x') {
         count = its_verify_multiple(m);
+    } else if (size == 'o') {
+        count = its_verify_dimensions(m) - 2;
     } else {
         count = (unsigned)(size - '0');
     }
@@ -437,6 +450,7 @@ static bool check_one(its_verifier *v, const its_insn *insn, const its_mnemonic 
                       const wanted *w) {
     unsigned flags = (w->written ? ITS_WRITTEN : 0u) | (w->wider ? ITS_WIDER : 0u);
     if (w->sink && operand->kind == ITS_OPND_SINK) return true;
+    if (w->shapes == w->end) return its_verify_misfit(v, insn, operand, "the sink '_'");
     if (operand->kind != ITS_OPND_PAIR) {
         if (w->pair && !w->pair_optional) return its_verify_misfit(v, insn, operand, "a pair 'd|p'");
         return check_shapes(v, insn, m, operand, w->shapes, w->end, flags);

@@ -43,12 +43,12 @@ its_sreg its_sreg_find(const char *text) {
         const char *rest = match_name(&sregs[i], text);
         if (!rest) continue;
         its_type type = (its_type)sregs[i].type;
-        its_since since = {sregs[i].version, sregs[i].sm, 0};
+        its_since since = {.version = sregs[i].version, .sm = sregs[i].sm};
         if (!*rest) return (its_sreg){type, sregs[i].parts, since};
         bool part = sregs[i].parts == 4 && rest[0] == '.' && rest[1] && !rest[2] && strchr("xyzwrgba", rest[1]);
         if (part) return (its_sreg){type, 1, since};
     }
-    return (its_sreg){ITS_TYPE_NONE, 0, {0, 0, 0}};
+    return (its_sreg){ITS_TYPE_NONE, 0, {0}};
 }
 
 /* Since PTX 1.x %tid and its kind may be read as 16 bits, %gridid as any size. */

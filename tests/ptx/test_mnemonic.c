@@ -124,6 +124,8 @@ static const set_row sets[] = {
 
 /* Marks the modifiers that the word stands for; false if there are none. */
 static bool mark_word(const char *word, size_t size, bool *marked) {
+    const char *gate = memchr(word, '<', size);
+    if (gate) size = (size_t)(gate - word);
     if (*word == '@') {
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
             if (strlen(sets[i].name) != size || memcmp(sets[i].name, word, size) != 0) continue;
