@@ -115,8 +115,8 @@ bool its_verify_misfit(its_verifier *v, const its_insn *insn, const its_operand 
 /* What stands around the register's name: `!p`, `-r`, `v.x`, `r.b0`. */
 bool its_verify_decoration(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
                            unsigned flags);
-/* An address, which may have coordinates only if the form says so. */
 unsigned its_verify_dimensions(const its_mnemonic *m); /* coordinates of a tensor copy, 0 if it is none */
+/* An address, which may have coordinates only if the form says so. */
 bool its_verify_address(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
                         bool coordinates);
 /* A variable in the space that the instruction names. */
