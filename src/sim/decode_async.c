@@ -52,14 +52,13 @@ static bool two_spaces(its_sim_decoder *d, its_space *to, its_space *from) {
 }
 
 static void bulk(its_sim_decoder *d) {
-    uint64_t left;
     if (its_sim_has(d, ITS_MOD_COMMIT_GROUP)) {
         group(d, ITS_COPY_BULK_COMMIT, 0);
         return;
     }
     if (its_sim_has(d, ITS_MOD_WAIT_GROUP)) {
         its_sim_has(d, ITS_MOD_READ); /* what is read and what is written are done at the same time here */
-        if (literal(d, 0, &left)) group(d, ITS_COPY_BULK_WAIT, (int64_t)left);
+        group(d, ITS_COPY_BULK_WAIT, (int64_t)its_sim_literal(d, 0));
         return;
     }
     if (its_mnemonic_has(d->m, ITS_MOD_TENSOR)) {
@@ -125,7 +124,6 @@ void its_sim_decode_store_async(its_sim_decoder *d) {
 }
 
 void its_sim_decode_copy(its_sim_decoder *d) {
-    uint64_t left;
     if (d->m->op != ITS_OP_CP || !its_sim_has(d, ITS_MOD_ASYNC)) {
         its_sim_decode_none(d);
     } else if (its_sim_has(d, ITS_MOD_BULK)) {
