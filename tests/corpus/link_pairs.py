@@ -53,7 +53,8 @@ ret;
 # Returns nothing at all for a value that its enumeration lacks, such as the one it gets here.
 UNDEFINED = re.compile(r"memcpy_completion_impl\d+__defer")
 # What the linker refuses for a reason that the pair itself has: named, counted, and no fault.
-BY_DESIGN = re.compile(r"splits its warps|is defined twice|here and a (variable|function) elsewhere|textures and samplers")
+BY_DESIGN = re.compile(r"splits its warps|is defined twice|here and a (variable|function) elsewhere|textures and samplers|"
+                       r"'outside' is declared with \d")
 
 
 @dataclass(frozen=True)
