@@ -418,8 +418,8 @@ its_sim_verdict its_sim_act_BULK_FROM(its_sim_exec *x, const its_sim_op *op, uin
 }
 
 /* Notes a copy in the CTA that has its mbarrier; false if memory ran out. */
-static bool note(its_sim_exec *x, uint32_t lane, its_sim_bulk *bulk) {
-    its_sim_mbarriers *all = its_sim_mbarriers_of(x, x->warp->copies->owner[lane]);
+static bool note(its_sim_exec *x, its_sim_cta *owner, uint32_t lane, its_sim_bulk *bulk) {
+    its_sim_mbarriers *all = its_sim_mbarriers_of(x, owner);
     its_sim_bulk *bulks =
         all ? its_sim_async_grow(x->grid->ctx, all->bulks, all->n_bulks, &all->bulk_capacity, sizeof(*bulks)) : NULL;
     if (!bulks) return false;
@@ -427,6 +427,28 @@ static bool note(its_sim_exec *x, uint32_t lane, its_sim_bulk *bulk) {
     bulk->barrier = x->warp->copies->barrier[lane];
     bulks[all->n_bulks++] = *bulk;
     return true;
+}
+
+/* A copy that completes on an mbarrier. In a multicast each CTA gets it at the same place and on its own mbarrier. */
+static its_sim_verdict begin(its_sim_exec *x, const its_sim_op *op, uint32_t lane, its_sim_bulk *bulk) {
+    its_sim_copies *copies = x->warp->copies;
+    its_sim_cta *owner = copies->owner[lane];
+    uint32_t address = 0, ctas = 1u << owner->rank;
+    its_sim_cta *to = its_sim_shared_owner(x, bulk->to, &address);
+    if (op->c) ctas = its_sim_cluster_targets(x, op, lane, to);
+    if (!ctas) return ITS_SIM_STOP;
+    for (; ctas; ctas &= ctas - 1) {
+        if (op->c) {
+            owner = &x->cta->cluster[__builtin_ctz(ctas)];
+            bulk->to = owner->shared + (address - ITS_SIM_SHARED_BEGIN);
+        }
+        if (x->warp->race && !its_sim_race_bytes(x, op, lane, bulk->to, bulk->size, bulk->size, true, false))
+            return ITS_SIM_STOP;
+        if (x->warp->race) /* whoever sees it complete has seen the copy */
+            its_sim_race_handover(x, owner->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN), true);
+        if (!note(x, owner, lane, bulk)) return its_sim_async_no_memory(x, op, 1u << lane);
+    }
+    return ITS_SIM_NEXT;
 }
 
 its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint32_t mask) {
@@ -437,16 +459,15 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
     x->frag->wrote = true;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = copies->given[lane];
+        if (op->mode == ITS_BULK_ON_MBARRIER) {
+            its_sim_bulk bulk = {.to = access.pointer[lane], .from = copies->from[lane], .size = bytes};
+            if (begin(x, op, lane, &bulk) == ITS_SIM_STOP) return ITS_SIM_STOP;
+            continue;
+        }
         if (x->warp->race &&
             !its_sim_race_bytes(x, op, lane, access.pointer[lane], bytes, bytes, true, op->mode == ITS_BULK_REDUCE))
             return ITS_SIM_STOP;
-        if (op->mode == ITS_BULK_ON_MBARRIER) {
-            if (x->warp->race) /* whoever sees it complete has seen the copy */
-                its_sim_race_handover(x, copies->owner[lane]->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN),
-                                      true);
-            its_sim_bulk bulk = {.to = access.pointer[lane], .from = copies->from[lane], .size = bytes};
-            if (!note(x, lane, &bulk)) return its_sim_async_no_memory(x, op, mask);
-        } else if (op->mode == ITS_BULK_AT_ONCE) {
+        if (op->mode == ITS_BULK_AT_ONCE) {
             memmove(access.pointer[lane], copies->from[lane], bytes);
         } else if (!its_sim_store_bytes(x, op, lane, access.pointer[lane], copies->from[lane], bytes)) {
             return its_sim_async_no_memory(x, op, mask);
@@ -474,7 +495,7 @@ its_sim_verdict its_sim_act_STORE_ASYNC(its_sim_exec *x, const its_sim_op *op, u
                 return ITS_SIM_STOP;
             its_sim_race_handover(x, owner->shared + (x->warp->copies->barrier[lane] - ITS_SIM_SHARED_BEGIN), true);
         }
-        if (!note(x, lane, &bulk)) return its_sim_async_no_memory(x, op, mask);
+        if (!note(x, x->warp->copies->owner[lane], lane, &bulk)) return its_sim_async_no_memory(x, op, mask);
     }
     return ITS_SIM_NEXT;
 }

@@ -79,8 +79,8 @@ enum {                       /* op->mode of COPY_FROM */
 enum {                   /* op->mode of BULK_TO */
        ITS_BULK_AT_ONCE, /* a tensor map */
        ITS_BULK_IN_GROUP,
-       ITS_BULK_ON_MBARRIER,
-       ITS_BULK_REDUCE /* in a group; vec: its_sim_atomic, type: of the elements */
+       ITS_BULK_ON_MBARRIER, /* c: a mask of the CTAs of the cluster that it goes to, or 0 */
+       ITS_BULK_REDUCE       /* in a group; vec: its_sim_atomic, type: of the elements */
 };
 
 enum { /* op->mode of TENSOR_REPLACE: the field; vec: which of several */
@@ -134,6 +134,12 @@ its_sim_verdict its_sim_async_no_memory(its_sim_exec *x, const its_sim_op *op, u
 void *its_sim_async_grow(its_context *ctx, void *items, uint32_t count, uint32_t *capacity, size_t size);
 /* Writes the box to shared memory. False, with a fault, if what it reads is there no more. */
 bool its_sim_box_finish(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box);
+
+/*
+ * The CTAs of its cluster that a lane copies to: those of the mask in register op->c, or `cta` if op->c is 0. 0, with a
+ * fault, if there are none such.
+ */
+uint32_t its_sim_cluster_targets(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_cta *cta);
 
 /* Writes the box to global memory. `check`: its rows once more. False, with a fault, if they are there no more. */
 bool its_sim_box_put(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box, bool check);

@@ -83,13 +83,16 @@ static void bulk(its_sim_decoder *d) {
     if (reduces && !its_sim_decode_reduction(d, &reduction)) return;
     its_type type = reduces ? its_sim_type(d, 0) : ITS_TYPE_NONE;
     if (its_sim_has(d, ITS_MOD_NOFTZ) && !its_sim_is_half(type)) its_sim_refuse_form(d);
-    uint32_t size = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_B32);
+    uint32_t size = its_sim_source(d, its_sim_operand(d, 2), ITS_TYPE_B32), ctas = 0;
+    if (barrier && its_sim_has(d, ITS_MOD_MULTICAST_CLUSTER))
+        ctas = its_sim_source(d, its_sim_operand(d, 4), ITS_TYPE_B16);
     if (barrier) its_sim_emit_at(d, ITS_SIM_ACT_BULK_ON, 3, ITS_SPACE_SHARED);
     its_sim_emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, from)->b = size;
     its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to);
     op->mode = reduces ? ITS_BULK_REDUCE : barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_IN_GROUP;
     op->vec = (uint8_t)reduction;
     op->type = (uint8_t)type;
+    op->c = ctas;
 }
 
 /* st.async [a], b, [mbarrier] and red.async.op */

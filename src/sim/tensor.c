@@ -206,9 +206,8 @@ its_sim_verdict its_sim_act_TENSOR_MAP(its_sim_exec *x, const its_sim_op *op, ui
     return ITS_SIM_NEXT;
 }
 
-/* The CTAs of its cluster that a lane copies to; 0 and a fault if there are none such. */
-static uint32_t targets_of(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_box *box) {
-    uint32_t ctas = op->c ? ((const u16 *)(const void *)(x->regs + op->c))[lane] : 1u << box->cta->rank;
+uint32_t its_sim_cluster_targets(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_cta *cta) {
+    uint32_t ctas = op->c ? ((const u16 *)(const void *)(x->regs + op->c))[lane] : 1u << cta->rank;
     if (ctas && ctas >> x->grid->cluster_size == 0) return ctas;
     its_sim_fault_at(x, op, 1u << lane, ITS_SIM_FAULT_ASYNC, "copies to the CTAs 0x%x of a cluster that has %u",
                      (unsigned)ctas, (unsigned)x->grid->cluster_size);
@@ -236,7 +235,7 @@ its_sim_verdict its_sim_act_TENSOR_LOAD(its_sim_exec *x, const its_sim_op *op, u
         its_sim_box box;
         if (!take_box(x, op, lane, access.address[lane], &box)) return ITS_SIM_STOP;
         if (!check_rows(x, op, lane, &box, false)) return ITS_SIM_STOP;
-        uint32_t ctas = targets_of(x, op, lane, &box);
+        uint32_t ctas = its_sim_cluster_targets(x, op, lane, box.cta);
         if (!ctas) return ITS_SIM_STOP;
         box.barrier = x->warp->copies->barrier[lane];
         for (; ctas; ctas &= ctas - 1)

@@ -384,6 +384,41 @@ static void test_multicast(void **state) {
     kit_close(&k);
 }
 
+/* A plain bulk copy to the CTAs of a mask: at the same place, and on the mbarrier, of each. */
+static void test_bulk_multicast(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *memory = kit_alloc(&k, 4096), *out = kit_alloc(&k, 4096);
+    for (unsigned i = 0; i < 1024; i++) memory[i] = 5 * i + 1;
+    kit_load(
+        &k,
+        ".visible .entry f(.param .u64 in, .param .u64 out, .param .u16 ctas)\n.reqnctapercluster 3\n"
+        "{ .reg .pred %p<4>; .reg .b16 %rs; .reg .b32 %r<16>; .reg .b64 %rd<8>;\n"
+        ".shared .align 128 .b8 s[512]; .shared .align 8 .b64 m;\n"
+        "ld.param.u64 %rd1, [in]; ld.param.u64 %rd0, [out]; ld.param.u16 %rs, [ctas]; mov.u32 %r0, %tid.x; mov.u32 %r1, s;\n"
+        "mov.u32 %r2, m; mov.u32 %r3, %cluster_ctarank; setp.eq.u32 %p0, %r0, 0; setp.eq.and.u32 %p1, %r3, 1, %p0;\n"
+        "mad.lo.u32 %r5, %r0, 4, %r1; st.shared.u32 [%r5], 77; st.shared.u32 [%r5+256], 78;\n"
+        "@%p0 mbarrier.init.shared::cta.b64 [%r2], 1; setp.ne.and.u32 %p3, %r3, 1, %p0;\n"
+        "@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1+128], [%rd1], 256, "
+        "[%r2], %rs;\n"
+        "setp.eq.u32 %p1, %r3, 1; @%p1 bra DONE;\n"
+        "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra WAIT;\n"
+        "DONE: ld.shared.u32 %r6, [%r5+128]; mad.lo.u32 %r7, %r3, 64, %r0; mul.wide.u32 %rd2, %r7, 4;\n"
+        "add.u64 %rd2, %rd0, %rd2; st.global.u32 [%rd2], %r6; barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n");
+    kit_run(&k, (kit_launch){"f", 3, 64, 0, {kit_address(memory), kit_address(out), 5}});
+    for (unsigned i = 0; i < 192; i++)
+        assert_int_equal(out[i], i / 64 == 1 ? (i % 64 < 32 ? 77 : 78) : 5 * (i % 64) + 1);
+    assert_int_equal(kit_launch_run(&k, (kit_launch){"f", 3, 64, 0, {kit_address(memory), kit_address(out), 8}}),
+                     ITS_SIM_FAULT);
+    its_sim_fault_report(k.ctx, its_sim_grid_fault(k.grid));
+    assert_non_null(strstr(kit_message(&k), "copies to the CTAs 0x8 of a cluster that has 3"));
+    kit_free(&k, memory), kit_free(&k, out);
+    kit_close(&k);
+}
+
 /* -- faults -------------------------------------------------------------------------------------------------------- */
 
 #define LOAD2(to, at)                                                                                 \
@@ -532,15 +567,11 @@ static void test_what_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_multicast),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_wrong_byte_counts),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_loads),      cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_multicast),  cmocka_unit_test(test_bulk_multicast),
+        cmocka_unit_test(test_faults),     cmocka_unit_test(test_wrong_byte_counts),
+        cmocka_unit_test(test_limits),     cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests_name("sim/tensor", tests, NULL, NULL);
 }
