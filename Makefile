@@ -158,6 +158,7 @@ check-corpus: corpus build ## the corpus: same machine code after parse and prin
 	@$(VENV)/python tests/corpus/roundtrip.py --verify --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/roundtrip.py --rename --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/run_sim.py --jobs $(JOBS)
+	@$(VENV)/python tests/corpus/run_sim.py --arch sm_90a --only 'cuda/*' --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/link_pairs.py --jobs $(JOBS)
 
 check-link-pairs: corpus build ## every kernel of the corpus linked with every device file that fits it (hours)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import cases  # noqa: E402
+import cuda_cases  # noqa: E402
 import generate  # noqa: E402
 import roundtrip  # noqa: E402
 import tools  # noqa: E402
@@ -117,6 +120,51 @@ def test_a_case_runs_on_the_simulator() -> None:
     done = subprocess.run([*command, "control.asserted*"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "2 of 2 cases passed" in done.stdout, done.stdout + done.stderr
     assert subprocess.run([*command, "no such case"], capture_output=True, check=False).returncode == 1
+
+
+# What NVRTC compiles fast, and what has one case of each kind: values, text, faults, refusals.
+QUICK = ["basics", "control", "intrinsics", "memory", "textures", "warp", "cooperative", "tensorcore"]
+
+
+def test_cuda_cases_run_on_the_simulator(tmp_path: Path) -> None:
+    if tools.nvrtc() is None:
+        pytest.skip("there is no NVRTC")
+    jobs = [j for name in QUICK for j in generate.header_jobs(cuda_cases.FOLDER / f"{name}.cu")]
+    jobs = [j for j in jobs if j.file == f"nvrtc/{Path(j.source).stem}.sm_80.ptx"]
+    assert len(jobs) == len(QUICK) and generate.build(jobs, tmp_path, 1, whole=False) == []
+    command = [sys.executable, str(HERE / "run_sim.py"), "--library", str(LIBRARY), "--corpus", str(tmp_path), "--only", "cuda/*", "--jobs", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = re.search(r"(\d+) of (\d+) cases passed, 0 refused by name, 0 failed", done.stdout)
+    assert done.returncode == 0 and result and result[1] == result[2] and int(result[1]) > 60, done.stdout + done.stderr
+
+
+def test_a_cuda_case_that_fails_is_told(tmp_path: Path) -> None:
+    build = cuda_cases.Build("hand/x.sm_80.ptx", "sm_80", tmp_path / "x.ptx")
+    build.path.write_text(".visible .entry k(\n)\n.weak .entry other(\n)\n")
+    assert build.kernels == {"k", "other"}
+
+    def made(**more: Any) -> cuda_cases.CudaCase:
+        given = {"reference": lambda x, n, **_: {"x": x + n}, "check_with": None, "faults": None}
+        return cuda_cases.CudaCase("cuda/x.k", "k", {"n": 3}, (1,), {}, (), tolerance=0, source=HERE, **{**given, **more})
+
+    assert made().fits(build) and not made(but="hand/*").fits(build) and not made(builds="nvcc/*").fits(build)
+    before = {"x": np.arange(4)}
+    assert made().check_all(before, {"x": np.arange(4) + 3}, "") is None
+    assert made().check_all(before, {"x": np.arange(4) + 2}, "") == "x[0] is np.int64(2), expected np.int64(3) (4 of 4 differ)"
+    assert made().check_all(before, {"x": np.arange(4) + 3}, "a") == "printed 'a', expected nothing"
+    assert made(prints=lambda x, n: str(n)).check_all(before, {"x": np.arange(4) + 3}, "4") == "printed '4', expected '3'"
+    with pytest.raises(ValueError, match="nothing to be checked against"):
+        cuda_cases.case("k")
+
+
+def test_units_of_the_last_place() -> None:
+    one = np.array([1.0, 1 + 2**-23, 2.0**-149, np.inf, np.nan, 1.0, -np.inf], np.float32)
+    want = np.array([1.0, 1.0, 0.0, 3.5e38, np.nan, np.nan, 1.0])
+    far = cuda_cases.ulps(one, want)
+    assert far[:5].tolist() == [0, 1, 1, 0, 0] and np.isinf(far[5]) and far[6] > 1e9
+    assert cuda_cases.within(1, one[:3], want[:3]) is None
+    fault = cuda_cases.within(0.5, one[:2], want[:2], np.array([5.0, 7.0]))
+    assert fault is not None and fault.startswith("1.00 ulp off at [1] (np.float64(7.0))")
 
 
 def test_a_wrong_outcome_is_told() -> None:
