@@ -60,37 +60,44 @@ static void fail(its_context *ctx) {
     exit(1);
 }
 
-/* Seconds of one CTA of 128 threads; `*instructions` are the warp-instructions it ran. */
-static double run(const mix *m, uint32_t isa, uint64_t *instructions) {
-    its_context *ctx = its_context_new(NULL);
-    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0), .multiprocessors = 1, .isa = isa + 1};
-    char *data = aligned_alloc(256, 4096), text[4096];
+/* Runs kernel `k` of the text to its end: CPU time in seconds; `*instructions`: warp-instructions. */
+static double run_kernel(its_context *ctx, const its_sim_machine *machine, const char *text,
+                         const its_sim_launch *launch, uint64_t *instructions) {
     its_module *module;
     its_sim_program *program;
     const its_sim_entry *entry;
     its_sim_grid *grid;
-    memset(data, 0, 4096);
-    snprintf(text, sizeof(text), "%s%s%s", HEAD, m->body, TAIL);
-    uint64_t address = (uint64_t)(uintptr_t)data;
-    if (its_sim_memory_add(machine.memory, address, 4096, ITS_SIM_DEVICE, false, NULL) != ITS_OK) fail(ctx);
     if (its_ptx_parse(ctx, "bench.ptx", text, strlen(text), &module) != ITS_OK) fail(ctx);
-    if (its_sim_program_new(ctx, &machine, module, &program) != ITS_OK) fail(ctx);
+    if (its_sim_program_new(ctx, machine, module, &program) != ITS_OK) fail(ctx);
     if (its_sim_program_entry(ctx, program, "k", &entry) != ITS_OK) fail(ctx);
-    its_sim_launch launch = {.grid = {1, 1, 1}, .block = {128, 1, 1}, .params = &address};
-    if (its_sim_grid_new(ctx, entry, &launch, &grid) != ITS_OK) fail(ctx);
+    if (its_sim_grid_new(ctx, entry, launch, &grid) != ITS_OK) fail(ctx);
     double begin = now();
     its_sim_progress progress;
     do progress = its_sim_grid_step(grid, 1 << 20);
     while (progress == ITS_SIM_RAN);
     double seconds = now() - begin;
     if (progress != ITS_SIM_DONE) {
-        fprintf(stderr, "%s did not end well\n", m->name);
-        exit(1);
+        its_sim_fault_report(ctx, its_sim_grid_fault(grid));
+        fail(ctx);
     }
     *instructions = its_sim_grid_instructions(grid);
     its_sim_grid_free(grid);
     its_sim_program_free(program);
     its_module_free(module);
+    return seconds;
+}
+
+/* One CTA of 128 threads. */
+static double run_mix(const mix *m, uint32_t isa, uint64_t *instructions) {
+    its_context *ctx = its_context_new(NULL);
+    its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0), .multiprocessors = 1, .isa = isa + 1};
+    char *data = aligned_alloc(256, 4096), text[4096];
+    memset(data, 0, 4096);
+    snprintf(text, sizeof(text), "%s%s%s", HEAD, m->body, TAIL);
+    uint64_t address = (uint64_t)(uintptr_t)data;
+    if (its_sim_memory_add(machine.memory, address, 4096, ITS_SIM_DEVICE, false, NULL) != ITS_OK) fail(ctx);
+    its_sim_launch launch = {.grid = {1, 1, 1}, .block = {128, 1, 1}, .params = &address};
+    double seconds = run_kernel(ctx, &machine, text, &launch, instructions);
     its_sim_memory_free(machine.memory);
     its_context_free(ctx);
     free(data);
@@ -117,22 +124,9 @@ static long peak_kilobytes(void) {
 static void run_large(void) {
     its_context *ctx = its_context_new(NULL);
     its_sim_machine machine = {.memory = its_sim_memory_new(ctx, 0)};
-    its_module *module;
-    its_sim_program *program;
-    const its_sim_entry *entry;
-    its_sim_grid *grid;
-    if (its_ptx_parse(ctx, "large.ptx", LARGE, strlen(LARGE), &module) != ITS_OK) fail(ctx);
-    if (its_sim_program_new(ctx, &machine, module, &program) != ITS_OK) fail(ctx);
-    if (its_sim_program_entry(ctx, program, "k", &entry) != ITS_OK) fail(ctx);
     its_sim_launch launch = {.grid = {4096, 1, 1}, .block = {1024, 1, 1}};
-    if (its_sim_grid_new(ctx, entry, &launch, &grid) != ITS_OK) fail(ctx);
-    its_sim_progress progress;
-    do progress = its_sim_grid_step(grid, 1 << 20);
-    while (progress == ITS_SIM_RAN);
-    if (progress != ITS_SIM_DONE) fail(ctx);
-    its_sim_grid_free(grid);
-    its_sim_program_free(program);
-    its_module_free(module);
+    uint64_t instructions;
+    run_kernel(ctx, &machine, LARGE, &launch, &instructions);
     its_sim_memory_free(machine.memory);
     its_context_free(ctx);
 }
@@ -162,7 +156,7 @@ static void measure(uint32_t isa) {
     for (int n = 0; n < RUNS; n++)
         for (int i = 0; i < MIXES; i++) {
             uint64_t instructions;
-            double seconds = run(&mixes[i], isa, &instructions);
+            double seconds = run_mix(&mixes[i], isa, &instructions);
             double work = mixes[i].flops > 0 ? mixes[i].flops * ROUNDS * 4 / 1e9 : (double)instructions / 1e6;
             rate[i][n] = work / seconds;
         }

@@ -309,17 +309,22 @@ def families() -> list[Path]:
     return sorted((HERE / "triton").glob("*.py"))
 
 
+def import_file(name: str, path: Path) -> None:
+    """Runs the file as the module of that name, once."""
+    if name in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
 def load(paths: list[Path] | None = None) -> list[Case]:
     """Imports family files (all of them by default) and returns the cases registered so far."""
     sys.modules.setdefault("cases", sys.modules[__name__])
     for path in paths if paths is not None else families():
-        module_name = f"corpus_triton_{path.stem}"
-        if module_name not in sys.modules:
-            spec = importlib.util.spec_from_file_location(module_name, path)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[module_name] = module
-            spec.loader.exec_module(module)
+        import_file(f"corpus_triton_{path.stem}", path)
     return CASES
 
 

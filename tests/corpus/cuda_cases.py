@@ -8,7 +8,6 @@ Triton cases (`cases.py`).
 from __future__ import annotations
 
 import fnmatch
-import importlib.util
 import re
 import sys
 from collections.abc import Callable
@@ -115,13 +114,8 @@ def load(stems: list[str] | None = None) -> list[CudaCase]:
     """Imports the tables of these sources (all of them by default) and returns the cases registered so far."""
     sys.modules.setdefault("cuda_cases", sys.modules[__name__])
     for path in sorted(FOLDER.glob("*.py")):
-        module_name = f"corpus_cuda_{path.stem}"
-        if (stems is None or path.stem in stems) and module_name not in sys.modules:
-            spec = importlib.util.spec_from_file_location(module_name, path)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[module_name] = module
-            spec.loader.exec_module(module)
+        if stems is None or path.stem in stems:
+            cases.import_file(f"corpus_cuda_{path.stem}", path)
     return CASES
 
 

@@ -40,22 +40,31 @@ def simulator() -> Iterator[Any]:
     _runtime._close()
 
 
+def _run(command: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        capture_output=True, text=True, timeout=300, check=False, cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment},
+    )  # fmt: skip
+
+
+def _path_of(script: str | Path, folder: Path) -> str:
+    """The script's path; a text is written down first."""
+    if isinstance(script, str):
+        path = folder / "script.py"
+        path.write_text(script)
+        script = path
+    return str(script)
+
+
 @pytest.fixture
 def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a script in a process of its own: python("print(1)", NAME="value")."""
+    """Runs a script in a process of its own: python("print(1)", env={"NAME": "value"})."""
 
     def run(
         script: str | Path, *arguments: str, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        if isinstance(script, str):
-            path = tmp_path / "script.py"
-            path.write_text(script)
-            script = path
-        return subprocess.run(
-            [sys.executable, str(script), *arguments],
-            capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **(env or {})},
-        )  # fmt: skip
+        return _run([sys.executable, _path_of(script, tmp_path), *arguments], tmp_path, **(env or {}))
 
     return run
 
@@ -68,14 +77,7 @@ def launch(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         n: int, script: str | Path, *arguments: str, options: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
         assert PROGRAM.exists(), f"{PROGRAM} is not built: run make"
-        if isinstance(script, str):
-            path = tmp_path / "script.py"
-            path.write_text(script)
-            script = path
-        return subprocess.run(
-            [str(PROGRAM), "run", "--sim", *options, "-n", str(n), str(script), *arguments],
-            capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "INTARSIA_PYTHON": sys.executable},
-        )  # fmt: skip
+        command = [str(PROGRAM), "run", "--sim", *options, "-n", str(n), _path_of(script, tmp_path), *arguments]
+        return _run(command, tmp_path, INTARSIA_PYTHON=sys.executable)
 
     return run

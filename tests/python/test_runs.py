@@ -193,8 +193,7 @@ print(triton.runtime.driver.active.get_current_target().arch)
     ], done.stderr  # fmt: skip
 
 
-def test_a_fault_that_nobody_waits_for_is_no_success(python):
-    script = """
+WRITES_TOO_FAR = """
 import intarsia, triton
 unit = intarsia.load(source='extern "C" __device__ void f(int *p) { p[1000] = 1; }')
 @triton.jit
@@ -202,21 +201,16 @@ def kernel(p):
     unit.f(p)
 x = intarsia.zeros(4, "int32")
 kernel[(1,)](x)
-del x
 """
-    done = python(script)
+
+
+def test_a_fault_that_nobody_waits_for_is_no_success(python):
+    done = python(WRITES_TOO_FAR + "del x\n")
     assert done.returncode == 1 and "kernel" in done.stderr
 
 
 def test_a_fault_that_was_caught_is_the_programs_own_affair(python):
-    script = """
-import intarsia, triton
-unit = intarsia.load(source='extern "C" __device__ void f(int *p) { p[1000] = 1; }')
-@triton.jit
-def kernel(p):
-    unit.f(p)
-x = intarsia.zeros(4, "int32")
-kernel[(1,)](x)
+    script = WRITES_TOO_FAR + """
 try:
     intarsia.synchronize()
 except intarsia.Error as error:
