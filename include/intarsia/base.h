@@ -46,12 +46,13 @@ extern "C" {
 /* What a function came to. Anything but ITS_OK leaves at least one error in the context's diagnostics. */
 typedef enum its_status {
     ITS_OK = 0,
-    ITS_ERR_INPUT,  /* the input is wrong: a syntax error, a missing definition, a mismatch */
-    ITS_ERR_NOMEM,  /* memory ran out, or a limit that guards it was reached */
-    ITS_ERR_IO,     /* a file or pipe could not be read or written */
-    ITS_ERR_ABSENT, /* a library or program that is needed is not on this machine */
-    ITS_ERR_USAGE,  /* the caller broke a precondition that is cheap to check */
-    ITS_ERR_FAULT,  /* a kernel did something wrong while it ran */
+    ITS_ERR_INPUT,       /* the input is wrong: a syntax error, a missing definition, a mismatch */
+    ITS_ERR_NOMEM,       /* memory ran out, or a limit that guards it was reached */
+    ITS_ERR_IO,          /* a file or pipe could not be read or written */
+    ITS_ERR_ABSENT,      /* a library or program that is needed is not on this machine */
+    ITS_ERR_USAGE,       /* the caller broke a precondition that is cheap to check */
+    ITS_ERR_FAULT,       /* a kernel did something wrong while it ran */
+    ITS_ERR_INTERRUPTED, /* a wait was ended because the program asked for it; see its_sim_host_interrupt */
 } its_status;
 
 /* A short lower-case phrase such as "bad input"; static storage, never NULL. */

@@ -57,6 +57,14 @@ ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its
 ITS_API its_status its_sim_host_threads(its_backend *backend, uint32_t threads);
 
 /*
+ * Lets a program end the waits of its host threads, say when the user presses Ctrl-C. While a thread waits, it calls
+ * `asked` several times a second; when that returns something else than 0 the waiting function returns
+ * ITS_ERR_INTERRUPTED. What was waited for goes on: after an interrupted collective call the PE can only be closed.
+ * NULL, as in the beginning: nobody is asked. ITS_ERR_USAGE if the backend is not the simulator.
+ */
+ITS_API its_status its_sim_host_interrupt(its_backend *backend, int (*asked)(void));
+
+/*
  * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world
  * of one PE if they are not set. ITS_ERR_USAGE if they are no numbers, else as its_sim_open.
  */

@@ -215,7 +215,7 @@ class BackendHead(ctypes.Structure):
     _fields_ = [("ops", POINTER(BackendOps)), ("ctx", c_void_p), ("site", c_char_p)]
 
 
-ERR_FAULT = 6
+ERR_FAULT, ERR_INTERRUPTED = 6, 7
 MEMORY_DEVICE, MEMORY_SYMMETRIC = 0, 1
 COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_DEVICE = 0, 1, 2
 
@@ -253,6 +253,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "its_cache_query": (c_int, [c_void_p, POINTER(CacheInfo)]),
     "its_sim_open": (c_int, [c_void_p, c_int, c_uint32, POINTER(SimOptions), POINTER(POINTER(BackendHead))]),
     "its_sim_host_threads": (c_int, [POINTER(BackendHead), c_uint32]),
+    "its_sim_host_interrupt": (c_int, [POINTER(BackendHead), c_void_p]),
     "its_sim_open_env": (c_int, [c_void_p, POINTER(POINTER(BackendHead))]),
     "its_sim_tensor_encode": (c_int, [c_void_p, POINTER(SimTensor), c_void_p]),
     "its_sim_nvshmem_library": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),

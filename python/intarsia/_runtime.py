@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import ctypes
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,12 @@ from ._errors import Error
 
 _LONGEST_SITE = 200
 _MOST = 2**32 - 1
+
+
+# Whether SIGINT has come. Python takes note of a signal at once, but acts only when it gets to run again; a callback in
+# Python would act too early, inside of itself.
+ctypes.pythonapi.PyOS_InterruptOccurred.restype = ctypes.c_int
+_INTERRUPTED = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.pythonapi.PyOS_InterruptOccurred)
 
 
 class Backend:
@@ -35,6 +42,8 @@ class Backend:
         self.pe, self.n_pes = pe.value, n_pes.value
         self.info = _lib.DeviceInfo()
         self._call("device_info", byref(self.info))
+        if self.name == "sim":
+            self.check(_lib.lib().its_sim_host_interrupt(handle, ctypes.cast(_INTERRUPTED, c_void_p)))
 
     def _call(self, operation: str, *args: Any) -> None:
         if self._handle is None:
@@ -56,6 +65,10 @@ class Backend:
         if status == 0:
             return
         error = self._ctx.error(status)
+        if status == _lib.ERR_INTERRUPTED:
+            # For the program's handler, which most likely raises this very exception.
+            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt(str(error))
         if status == _lib.ERR_FAULT:
             self._fault = self._fault or error
             self.fault_told = True

@@ -23,6 +23,8 @@ const char *its_status_text(its_status status) {
         return "wrong use of a function";
     case ITS_ERR_FAULT:
         return "a kernel faulted";
+    case ITS_ERR_INTERRUPTED:
+        return "interrupted";
     }
     return "unknown status";
 }

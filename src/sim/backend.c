@@ -461,6 +461,13 @@ its_status its_sim_host_threads(its_backend *backend, uint32_t threads) {
     return status;
 }
 
+its_status its_sim_host_interrupt(its_backend *backend, int (*asked)(void)) {
+    its_sim_backend *sim = NULL;
+    its_status status = its_sim_backend_of(backend, &sim);
+    if (sim) its_hosts_set_asked(&sim->pe.world->hosts, asked);
+    return status;
+}
+
 its_status its_sim_open_env(its_context *ctx, its_backend **backend) {
     *backend = NULL;
     if (!getenv("INTARSIA_SIM_FD")) return its_sim_open(ctx, -1, 0, NULL, backend);

@@ -27,6 +27,29 @@ void its_device_unlock(its_device *device) {
     pthread_mutex_unlock(&device->mutex);
 }
 
+/* -- progress ------------------------------------------------------------------------------------------------------ */
+
+void its_device_tell(its_device *device) {
+    pthread_mutex_lock(&device->telling);
+    device->told++;
+    pthread_cond_broadcast(&device->progress);
+    pthread_mutex_unlock(&device->telling);
+}
+
+/*
+ * Lets the lock go until something has happened, or for ITS_HOSTS_PATIENCE. The device thread keeps the lock while a
+ * kernel runs and gives it only to those who ask for it, which waking up from a condition of that lock is not.
+ */
+static void wait_for_progress(its_device *device) {
+    uint64_t until = its_device_now() + ITS_HOSTS_PATIENCE;
+    struct timespec time = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+    pthread_mutex_lock(&device->telling);
+    its_device_unlock(device);
+    for (uint64_t seen = device->told; seen == device->told;)
+        if (pthread_cond_timedwait(&device->progress, &device->telling, &time)) break;
+    pthread_mutex_unlock(&device->telling);
+}
+
 /* -- queues -------------------------------------------------------------------------------------------------------- */
 
 static its_stream_queue *find_stream(const its_device *device, uint64_t id) {
@@ -73,7 +96,7 @@ void its_device_pop(its_device *device, its_stream_queue *s) {
     if (!s->first) s->last = NULL;
     s->done = work->number;
     retire(device, work);
-    pthread_cond_broadcast(&device->progress);
+    its_device_tell(device);
 }
 
 /* By the host thread, with the lock. */
@@ -105,6 +128,7 @@ static void free_parts(its_device *device) {
     pthread_cond_destroy(&device->work);
     pthread_cond_destroy(&device->progress);
     pthread_cond_destroy(&device->turn);
+    pthread_mutex_destroy(&device->telling);
     pthread_mutex_destroy(&device->mutex);
     for (size_t i = 0; i < device->n_streams; i++) its_race_agent_free(device->streams[i].race);
     for (size_t i = 0; i < device->n_events; i++) its_free(device->ctx, device->events[i].seen);
@@ -129,6 +153,7 @@ its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
     if (!device) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
     *device = (its_device){.ctx = ctx, .pe = pe, .failed_pe = -1, .next_id = 16, .next_number = 1};
     pthread_mutex_init(&device->mutex, NULL);
+    pthread_mutex_init(&device->telling, NULL);
     init_condition(&device->work);
     init_condition(&device->progress);
     init_condition(&device->turn);
@@ -341,21 +366,38 @@ static bool wait_over(const void *user) {
     return wait->device->stopped || wait->done(wait);
 }
 
-/* requires: the lock. ensures: what is waited for is done, or the device has stopped. */
-static void wait_until_done(device_wait wait) {
+/* Sleeps until something has happened. Now and then, without the lock, the program is asked whether it wants more. */
+static bool interrupted(its_device *device, uint64_t *last_asked) {
+    bool yes = false;
+    wait_for_progress(device);
+    if (its_device_now() - *last_asked >= ITS_HOSTS_PATIENCE) {
+        *last_asked = its_device_now();
+        yes = its_hosts_interrupted(&device->pe->world->hosts);
+    }
+    its_device_lock(device);
+    return yes;
+}
+
+/*
+ * requires: the lock. ensures: what is waited for is done, or the device has stopped; or the program wants no more, and
+ * the result is ITS_ERR_INTERRUPTED with its error.
+ */
+static its_status wait_until_done(device_wait wait) {
     its_device *device = wait.device;
     its_hosts *hosts = &device->pe->world->hosts;
     its_activity *activity = &its_world_me(device->pe->world)->host;
-    if (wait_over(&wait)) return;
+    if (wait_over(&wait)) return ITS_OK;
     its_host_wait entry = {.over = wait_over, .user = &wait};
     its_activity_set(activity, ITS_ACTIVITY_STREAM, wait.id, wait.number);
     its_hosts_enter(hosts, &entry);
-    while (!wait_over(&wait)) {
-        pthread_cond_signal(&device->turn);
-        pthread_cond_wait(&device->progress, &device->mutex);
-    }
+    uint64_t last_asked = its_device_now();
+    bool over;
+    while (!(over = wait_over(&wait)) && !interrupted(device, &last_asked)) continue;
     its_hosts_leave(hosts, &entry);
     its_activity_set(activity, ITS_ACTIVITY_IDLE, 0, 0);
+    if (over) return ITS_OK;
+    return its_fail(device->ctx, ITS_ERR_INTERRUPTED, NULL, "PE %u was interrupted while it waited for its kernels",
+                    device->pe->world->pe);
 }
 
 static bool stream_done(const device_wait *wait) {
@@ -371,7 +413,8 @@ its_status its_device_wait_stream(its_device *device, uint64_t id) {
     its_device_lock(device);
     const its_stream_queue *s = find_stream(device, id);
     if (!s) return leave(device, no_stream(device, id));
-    wait_until_done((device_wait){device, id, last_number(s), stream_done});
+    its_status status = wait_until_done((device_wait){device, id, last_number(s), stream_done});
+    if (status != ITS_OK) return leave(device, status);
     s = find_stream(device, id);
     if (s) its_race_host_waited(device, s);
     free_finished(device);
@@ -387,7 +430,8 @@ static bool streams_done(const device_wait *wait) {
 
 its_status its_device_wait(its_device *device) {
     its_device_lock(device);
-    wait_until_done((device_wait){device, 0, device->next_number - 1, streams_done});
+    its_status status = wait_until_done((device_wait){device, 0, device->next_number - 1, streams_done});
+    if (status != ITS_OK) return leave(device, status);
     its_race_host_waited(device, NULL);
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);
@@ -464,7 +508,8 @@ its_status its_device_event_synchronize(its_device *device, its_event id) {
     its_device_lock(device);
     const its_event_state *e = its_device_find_event(device, id);
     if (!e) return leave(device, no_event(device, id));
-    wait_until_done((device_wait){device, id, e->recorded, event_done});
+    its_status status = wait_until_done((device_wait){device, id, e->recorded, event_done});
+    if (status != ITS_OK) return leave(device, status);
     its_race_host_waited_event(device, its_device_find_event(device, id));
     free_finished(device);
     return leave(device, device->stopped ? report_stop(device) : ITS_OK);

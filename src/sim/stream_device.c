@@ -41,14 +41,14 @@ static void stop_by_fault(its_device *device, its_stream_queue *s) {
     device->fault = work;
     tell_others(device, work);
     its_device_drop_all(device);
-    pthread_cond_broadcast(&device->progress);
+    its_device_tell(device);
 }
 
 static void stop_by_peer(its_device *device, int pe) {
     device->stopped = true;
     device->failed_pe = pe;
     its_device_drop_all(device);
-    pthread_cond_broadcast(&device->progress);
+    its_device_tell(device);
 }
 
 static void stop_by_complaint(its_device *device) {
@@ -56,7 +56,7 @@ static void stop_by_complaint(its_device *device) {
     if (its_diag_count(device->complaints))
         its_world_faulted(device->pe->world, its_diag_get(device->complaints, 0)->message);
     its_device_drop_all(device);
-    pthread_cond_broadcast(&device->progress);
+    its_device_tell(device);
 }
 
 /* -- steps --------------------------------------------------------------------------------------------------------- */
@@ -281,7 +281,7 @@ static bool host_waits(const its_device *device) {
 /* What waits stays queued, for the report; the host thread drops it. */
 static void stop_by_deadlock(its_device *device) {
     device->stopped = device->deadlocked = true;
-    pthread_cond_broadcast(&device->progress);
+    its_device_tell(device);
 }
 
 /* What has begun and waits is looked at anew from here on. */

@@ -29,6 +29,8 @@ struct its_device {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t work, progress, turn; /* for the device thread; for the host thread; for whoever wants the lock */
+    pthread_mutex_t telling;             /* guards `told`, and is that of `progress`; taken inside of `mutex` */
+    uint64_t told;                       /* how often there was progress */
     _Atomic uint32_t wanted;             /* host threads that want the lock */
     bool quit;
     its_stream_queue *streams; /* [0] is the default stream */
@@ -57,6 +59,7 @@ struct its_device {
 void its_device_timed_wait(its_device *device, pthread_cond_t *condition, uint64_t ns);
 
 /* All of these want the lock. */
+void its_device_tell(its_device *device); /* that something was done: wakes host threads that wait */
 its_event_state *its_device_find_event(its_device *device, its_event id);
 /* Ends the first piece of work of a stream. Grids go to `finished`, for the host thread to free. */
 void its_device_pop(its_device *device, its_stream_queue *stream);

@@ -79,6 +79,19 @@ void its_hosts_set_threads(its_hosts *hosts, uint32_t threads) {
     pthread_mutex_unlock(&hosts->mutex);
 }
 
+void its_hosts_set_asked(its_hosts *hosts, int (*asked)(void)) {
+    pthread_mutex_lock(&hosts->mutex);
+    hosts->asked = asked;
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+bool its_hosts_interrupted(its_hosts *hosts) {
+    pthread_mutex_lock(&hosts->mutex);
+    int (*asked)(void) = hosts->asked;
+    pthread_mutex_unlock(&hosts->mutex);
+    return asked && asked();
+}
+
 bool its_hosts_wait(its_hosts *hosts, uint64_t *changes) {
     pthread_mutex_lock(&hosts->mutex);
     bool any = hosts->n_waits != 0;

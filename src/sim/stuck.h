@@ -45,6 +45,12 @@ void its_hosts_wake(const its_hosts *hosts);
 void its_hosts_leave(its_hosts *hosts, const its_host_wait *wait);
 /* See its_sim_host_threads. */
 void its_hosts_set_threads(its_hosts *hosts, uint32_t threads);
+/* See its_sim_host_interrupt. */
+void its_hosts_set_asked(its_hosts *hosts, int (*asked)(void));
+/* Whether the program wants the caller's wait to end. To be called a few times a second, without a lock. */
+bool its_hosts_interrupted(its_hosts *hosts);
+/* How long a wait may last until the program is asked again, in ns. */
+#define ITS_HOSTS_PATIENCE ((uint64_t)50000000)
 /* Whether any thread waits, and how often one has begun or ended to. */
 bool its_hosts_wait(its_hosts *hosts, uint64_t *changes);
 /* Every thread that may do something is in a wait that is not over. `own_threads` of the process are not the host's. */

@@ -426,13 +426,21 @@ static bool done_for(const its_world *world, uint32_t pe) {
 /* A PE that has not come yet, or -1. */
 typedef int missing_function(const its_world *world, const void *user);
 
+/* Whether the program wants this wait to end; it is asked now and then. */
+static bool interrupted(its_world *world, uint64_t *last_asked) {
+    uint64_t now = now_ns();
+    if (now - *last_asked < ITS_HOSTS_PATIENCE) return false;
+    *last_asked = now;
+    return its_hosts_interrupted(&world->hosts);
+}
+
 /*
  * requires: `missing` computes who has not come yet; it is asked at every ring, and every so many milliseconds.
  * ensures: everybody has come, or the reason why somebody won't is in the diagnostics.
  */
-static its_status wait_for_all(its_context *ctx, const its_world *world, const char *during, missing_function *missing,
+static its_status wait_for_all(its_context *ctx, its_world *world, const char *during, missing_function *missing,
                                const void *user, uint32_t milliseconds) {
-    uint64_t last_look = 0;
+    uint64_t last_look = 0, last_asked = now_ns();
     for (;;) {
         uint32_t seen = read_bell(world);
         int who = missing(world, user);
@@ -444,6 +452,9 @@ static its_status wait_for_all(its_context *ctx, const its_world *world, const c
         int failed = its_world_failed(world, &last_look);
         if (failed < 0 && done_for(world, (uint32_t)who)) failed = who;
         if (failed >= 0 && missing(world, user) >= 0) return its_world_fail(ctx, world, (uint32_t)failed, during);
+        if (interrupted(world, &last_asked))
+            return its_fail(ctx, ITS_ERR_INTERRUPTED, NULL, "PE %u was interrupted in %s, while it waited for PE %d",
+                            world->pe, during, who);
         sleep_until_rung(world, seen, milliseconds);
     }
 }

@@ -118,6 +118,7 @@ typedef struct its_hosts {
     its_host_wait *waits;
     uint32_t n_waits;
     uint64_t changes;         /* how often a thread has begun or ended to wait */
+    int (*asked)(void);       /* whether waits are to end; see its_sim_host_interrupt; may be NULL */
     uint32_t threads;         /* that may do something, waiting ones included; 0: all of the process */
     void (*wake)(void *user); /* wakes the device thread, which looks whether anybody can get on; may be NULL */
     void *user;

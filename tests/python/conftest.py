@@ -70,6 +70,22 @@ def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
+def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Begins to run a text on several PEs: start(4, text, "--grace", "1")."""
+
+    def run(n: int, text: str, *options: str) -> subprocess.Popen[str]:
+        script = tmp_path / "script.py"
+        script.write_text(text)
+        return subprocess.Popen(
+            [str(PROGRAM), "run", "--sim", *options, "-n", str(n), str(script)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "INTARSIA_PYTHON": sys.executable},
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
 def launch(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a script on several PEs: launch(4, path)."""
 

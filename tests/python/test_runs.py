@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -226,6 +227,39 @@ def test_a_grid_of_more_than_32_bits_is_too_large(simulator):
     message = r"kernel 'store_one' can't be launched: the grid is larger than 2147483647"
     with pytest.raises(intarsia.Error, match=message):
         store_one[(1 << 33,)](x)
+
+
+ENDLESS = """
+import sys, time, intarsia, triton
+unit = intarsia.load(source='extern "C" __device__ void f(volatile int *p) { while (*p >= 0) *p = (*p + 1) & 255; }')
+@triton.jit
+def kernel(p):
+    unit.f(p)
+x = intarsia.zeros(4, "int32")
+if intarsia.my_pe() == 0:
+    kernel[(1,)](x)
+print("launched", flush=True)
+try:
+    intarsia.barrier() if intarsia.my_pe() else intarsia.synchronize()
+except KeyboardInterrupt:
+    print("interrupted in time", flush=True)
+    raise
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_ctrl_c_ends_a_wait(start, n):
+    """Both for a kernel without end and, on PE 1, for a PE that does not come; nothing waits for the grace time."""
+    with start(n, ENDLESS, "--grace", "100") as job:
+        for _ in range(n):
+            assert "launched" in job.stdout.readline()
+        job.send_signal(signal.SIGINT)
+        try:
+            out, err = job.communicate(timeout=60)
+        finally:
+            job.terminate()
+    assert out.count("interrupted in time") == n and err.count("KeyboardInterrupt\n") == n, err
+    assert job.returncode == 128 + signal.SIGINT
 
 
 # -- several PEs -------------------------------------------------------------------------------------------------------
