@@ -52,6 +52,8 @@ def _nvshmem_library() -> Path:
         for name in names:
             if (folder / name).is_file():
                 return folder / name
+    if given:
+        raise Error(f"INTARSIA_NVSHMEM names {given}, which is neither {names[1]} nor the directory that it is in")
     raise Error("NVSHMEM is not on this machine: run `pip install nvidia-nvshmem-cu13`, or set INTARSIA_NVSHMEM")
 
 

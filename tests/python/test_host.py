@@ -157,3 +157,14 @@ def test_both_compilers(simulator, write, monkeypatch, compiler):
     monkeypatch.setenv("CC", compiler)
     assert simulator.load_host(write(HOST)).add(1, 2) == 3
     assert os.environ["CC"] == compiler
+
+
+def test_a_place_where_nvshmem_is_not(tmp_path, monkeypatch):
+    import intarsia
+    from intarsia import _gpu_host
+
+    monkeypatch.setenv("INTARSIA_NVSHMEM", str(tmp_path))
+    with pytest.raises(intarsia.Error, match=f"{tmp_path}, which is neither libnvshmem_host.so.3 nor the directory"):
+        _gpu_host._nvshmem_library()
+    (tmp_path / "libnvshmem_host.so.3").touch()
+    assert _gpu_host._nvshmem_library() == tmp_path / "libnvshmem_host.so.3"
