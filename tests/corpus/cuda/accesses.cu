@@ -6,9 +6,15 @@
 // Loads and stores of every width and cache, arrays with an index that only the run knows, and what must be reported.
 
 typedef unsigned long long u64;
+#ifdef __clang__ // whose headers lack these
+#define __ldca(p) (*(p))
+#define __ldcv(p) (*(const volatile int *)(p))
+#define __stwb(p, v) (*(p) = (v))
+#define __stcg __stwt
+#endif
 
 __constant__ int primes[16] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
-__constant__ struct { double a; char name[8]; short last; } record = {2.5, "intarsia", -7};
+__constant__ struct { double a; char name[9]; short last; } record = {2.5, "intarsia", -7};
 __device__ int hidden[4] = {1, 2, 3, 4};
 
 extern "C" __global__ void caches(int *out, const int *__restrict__ in, int n) {
@@ -77,7 +83,8 @@ extern "C" __global__ void wrong(int *out, int kind, int n) {
     __shared__ int tile[16];
     tile[threadIdx.x & 15] = n;
     __syncthreads();
-    int local[4] = {n, n, n, n};
+    int local[4] = {n, n, n, n}, *constant = (int *)primes;
+    asm volatile("mov.b64 %0, %0;" : "+l"(constant)); // so that no compiler sees what is stored to
     switch (kind) {
     case 0: out[0] = 1; break;
     case 1: out[n] = 1; break;                                  // past the end
@@ -85,7 +92,7 @@ extern "C" __global__ void wrong(int *out, int kind, int n) {
     case 3: *(volatile int *)nullptr = n; break;                // nowhere
     case 4: out[0] = tile[n * 1000]; break;                     // beyond shared memory
     case 5: out[0] = ((volatile int *)local)[n * 100000]; break; // beyond the stack
-    case 6: *(volatile int *)(void *)primes = n; break;         // read only
+    case 6: *(volatile int *)constant = n; break;               // read only
     case 7: out[0] = hidden[n]; break;                          // behind a variable
     case 8: *(volatile u64 *)(u64)n = 1; break;                 // a number for an address
     case 9: if (threadIdx.x == 5) __trap(); break;
