@@ -41,7 +41,7 @@ void its_device_tell(its_device *device) {
  * kernel runs and gives it only to those who ask for it, which waking up from a condition of that lock is not.
  */
 static void wait_for_progress(its_device *device) {
-    uint64_t until = its_device_now() + ITS_HOSTS_PATIENCE;
+    uint64_t until = its_clock_ns() + ITS_HOSTS_PATIENCE;
     struct timespec time = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     pthread_mutex_lock(&device->telling);
     its_device_unlock(device);
@@ -370,8 +370,8 @@ static bool wait_over(const void *user) {
 static bool interrupted(its_device *device, uint64_t *last_asked) {
     bool yes = false;
     wait_for_progress(device);
-    if (its_device_now() - *last_asked >= ITS_HOSTS_PATIENCE) {
-        *last_asked = its_device_now();
+    if (its_clock_ns() - *last_asked >= ITS_HOSTS_PATIENCE) {
+        *last_asked = its_clock_ns();
         yes = its_hosts_interrupted(&device->pe->world->hosts);
     }
     its_device_lock(device);
@@ -390,7 +390,7 @@ static its_status wait_until_done(device_wait wait) {
     its_host_wait entry = {.over = wait_over, .user = &wait};
     its_activity_set(activity, ITS_ACTIVITY_STREAM, wait.id, wait.number);
     its_hosts_enter(hosts, &entry);
-    uint64_t last_asked = its_device_now();
+    uint64_t last_asked = its_clock_ns();
     bool over;
     while (!(over = wait_over(&wait)) && !interrupted(device, &last_asked)) continue;
     its_hosts_leave(hosts, &entry);
