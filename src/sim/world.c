@@ -428,7 +428,7 @@ typedef int missing_function(const its_world *world, const void *user);
 
 /* Whether the program wants this wait to end; it is asked now and then. */
 static bool interrupted(its_world *world, uint64_t *last_asked) {
-    uint64_t now = now_ns();
+    uint64_t now = its_clock_ns();
     if (now - *last_asked < ITS_HOSTS_PATIENCE) return false;
     *last_asked = now;
     return its_hosts_interrupted(&world->hosts);
@@ -440,7 +440,7 @@ static bool interrupted(its_world *world, uint64_t *last_asked) {
  */
 static its_status wait_for_all(its_context *ctx, its_world *world, const char *during, missing_function *missing,
                                const void *user, uint32_t milliseconds) {
-    uint64_t last_look = 0, last_asked = now_ns();
+    uint64_t last_look = 0, last_asked = its_clock_ns();
     for (;;) {
         uint32_t seen = read_bell(world);
         int who = missing(world, user);
