@@ -184,14 +184,15 @@ static bool still_there(its_sim_exec *x, const its_sim_op *op, uint32_t lane, co
 }
 
 static bool make_copy(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const its_sim_bulk *bulk) {
-    if (!bulk->from && bulk->mode != ITS_TENSOR_PLAIN)
-        its_sim_reduce(x, (its_sim_atomic)bulk->mode, (its_type)bulk->type, bulk->to, bulk->data);
-    else if (!bulk->from)
-        memcpy(bulk->to, bulk->data, bulk->size);
-    else if (still_there(x, op, lane, bulk->from, bulk->size))
-        memmove(bulk->to, bulk->from, bulk->size);
-    else
-        return false;
+    const char *from = bulk->from ? bulk->from : bulk->data;
+    if (bulk->from && !still_there(x, op, lane, bulk->from, bulk->size)) return false;
+    if (bulk->mode == ITS_TENSOR_PLAIN) {
+        memmove(bulk->to, from, bulk->size);
+        return true;
+    }
+    uint32_t size = its_type_size((its_type)bulk->type);
+    for (uint32_t at = 0; at < bulk->size; at += size)
+        its_sim_reduce(x, (its_sim_atomic)bulk->mode, (its_type)bulk->type, bulk->to + at, from + at);
     return true;
 }
 
@@ -294,6 +295,10 @@ static its_sim_verdict operate(its_sim_exec *x, const its_sim_op *op, uint32_t l
         return ITS_SIM_NEXT;
     case ITS_MBARRIER_ARRIVE_TX:
         if (!expect(x, op, lane, barrier, value)) return ITS_SIM_STOP;
+        return arrive(x, op, lane, barrier, 1);
+    case ITS_MBARRIER_DROP_TX:
+        if (!expect(x, op, lane, barrier, value)) return ITS_SIM_STOP;
+        if (barrier->expected) barrier->expected--;
         return arrive(x, op, lane, barrier, 1);
     case ITS_MBARRIER_DROP:
         if (value <= barrier->expected) barrier->expected -= value;
@@ -442,7 +447,8 @@ static its_sim_verdict begin(its_sim_exec *x, const its_sim_op *op, uint32_t lan
             owner = &x->cta->cluster[__builtin_ctz(ctas)];
             bulk->to = owner->shared + (address - ITS_SIM_SHARED_BEGIN);
         }
-        if (x->warp->race && !its_sim_race_bytes(x, op, lane, bulk->to, bulk->size, bulk->size, true, false))
+        if (x->warp->race &&
+            !its_sim_race_bytes(x, op, lane, bulk->to, bulk->size, bulk->size, true, bulk->mode != ITS_TENSOR_PLAIN))
             return ITS_SIM_STOP;
         if (x->warp->race) /* whoever sees it complete has seen the copy */
             its_sim_race_handover(x, owner->shared + (copies->barrier[lane] - ITS_SIM_SHARED_BEGIN), true);
@@ -459,8 +465,10 @@ its_sim_verdict its_sim_act_BULK_TO(its_sim_exec *x, const its_sim_op *op, uint3
     x->frag->wrote = true;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = copies->given[lane];
-        if (op->mode == ITS_BULK_ON_MBARRIER) {
+        if (op->mode == ITS_BULK_ON_MBARRIER || op->mode == ITS_BULK_REDUCE_ON_MBARRIER) {
             its_sim_bulk bulk = {.to = access.pointer[lane], .from = copies->from[lane], .size = bytes};
+            bulk.mode = op->mode == ITS_BULK_ON_MBARRIER ? (uint8_t)ITS_TENSOR_PLAIN : op->vec;
+            bulk.type = op->type;
             if (begin(x, op, lane, &bulk) == ITS_SIM_STOP) return ITS_SIM_STOP;
             continue;
         }

@@ -43,7 +43,7 @@ typedef struct its_sim_bulk {
     char *to;
     const char *from;       /* NULL: `data` is stored */
     uint32_t size, barrier; /* the address of the mbarrier in shared memory */
-    uint8_t mode, type;     /* of data: ITS_TENSOR_PLAIN, or an its_sim_atomic and what it reduces */
+    uint8_t mode, type;     /* ITS_TENSOR_PLAIN, or an its_sim_atomic and what it reduces */
     char data[16];
 } its_sim_bulk;
 
@@ -80,7 +80,8 @@ enum {                   /* op->mode of BULK_TO */
        ITS_BULK_AT_ONCE, /* a tensor map */
        ITS_BULK_IN_GROUP,
        ITS_BULK_ON_MBARRIER, /* c: a mask of the CTAs of the cluster that it goes to, or 0 */
-       ITS_BULK_REDUCE       /* in a group; vec: its_sim_atomic, type: of the elements */
+       ITS_BULK_REDUCE,      /* in a group; vec: its_sim_atomic, type: of the elements */
+       ITS_BULK_REDUCE_ON_MBARRIER
 };
 
 enum { /* op->mode of TENSOR_REPLACE: the field; vec: which of several */
@@ -114,6 +115,7 @@ enum { /* op->mode of MBARRIER */
        ITS_MBARRIER_ARRIVE,    /* b: how many, dst: the state, or NOWHERE; size: must not complete */
        ITS_MBARRIER_ARRIVE_TX, /* arrives once, and b bytes are to come */
        ITS_MBARRIER_DROP,
+       ITS_MBARRIER_DROP_TX, /* drops once, and b bytes are to come */
        ITS_MBARRIER_EXPECT,
        ITS_MBARRIER_COMPLETE,
        ITS_MBARRIER_TEST, /* b: the state that arrive gave; dst: a predicate */

@@ -75,7 +75,7 @@ static void bulk(its_sim_decoder *d) {
     its_sim_atomic reduction = ITS_ATOM_ADD;
     bool barrier = its_sim_has(d, ITS_MOD_MBARRIER_COMPLETE_TX_BYTES), reduces = its_sim_has(d, ITS_MOD_REDUCE);
     its_sim_has(d, ITS_MOD_BULK_GROUP);
-    if (!two_spaces(d, &to, &from) || (reduces && barrier)) {
+    if (!two_spaces(d, &to, &from)) {
         its_sim_refuse_form(d);
         return;
     }
@@ -89,7 +89,8 @@ static void bulk(its_sim_decoder *d) {
     if (barrier) its_sim_emit_at(d, ITS_SIM_ACT_BULK_ON, 3, ITS_SPACE_SHARED);
     its_sim_emit_at(d, ITS_SIM_ACT_BULK_FROM, 1, from)->b = size;
     its_sim_op *op = its_sim_emit_at(d, ITS_SIM_ACT_BULK_TO, 0, to);
-    op->mode = reduces ? ITS_BULK_REDUCE : barrier ? ITS_BULK_ON_MBARRIER : ITS_BULK_IN_GROUP;
+    op->mode = barrier ? (reduces ? ITS_BULK_REDUCE_ON_MBARRIER : ITS_BULK_ON_MBARRIER)
+                       : (reduces ? ITS_BULK_REDUCE : ITS_BULK_IN_GROUP);
     op->vec = (uint8_t)reduction;
     op->type = (uint8_t)type;
     op->c = ctas;
@@ -198,7 +199,7 @@ void its_sim_decode_mbarrier(its_sim_decoder *d) {
     uint8_t mode = form->mode;
     bool tests = mode == ITS_MBARRIER_TEST, bytes = its_sim_has(d, ITS_MOD_EXPECT_TX);
     if (bytes && mode == ITS_MBARRIER_ARRIVE) mode = ITS_MBARRIER_ARRIVE_TX;
-    if (bytes && mode == ITS_MBARRIER_DROP) its_sim_refuse_form(d);
+    if (bytes && mode == ITS_MBARRIER_DROP) mode = ITS_MBARRIER_DROP_TX;
     if (its_sim_has(d, ITS_MOD_PARITY)) mode = ITS_MBARRIER_TEST_PARITY;
     bool stays = its_sim_has(d, ITS_MOD_NOCOMPLETE);
     its_sim_type(d, 0);

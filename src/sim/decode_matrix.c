@@ -41,6 +41,7 @@ static void mma(its_sim_decoder *d) {
     const its_sim_element_type *dd = its_sim_element_of(d, 0), *a = its_sim_element_of(d, 1);
     const its_sim_element_type *b = its_sim_element_of(d, 2), *c = its_sim_element_of(d, 3);
     bool saturate = its_sim_has(d, ITS_MOD_SATFINITE);
+    if (a->kind == ITS_ELEMENT_F64) its_sim_has(d, ITS_MOD_RN);
     uint32_t most = a->kind == ITS_ELEMENT_B1 ? ITS_MMA_MOST_BITS : ITS_MMA_MOST_K, kind = kind_of_a(d, a);
     if (s.m > 16 || s.n != 8 || s.k > most) its_sim_refuse_form(d);
     if (!aligned || !normal || !types_fit(a, b, c, dd)) its_sim_refuse_form(d);

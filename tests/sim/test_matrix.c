@@ -36,6 +36,7 @@ static const mma_case mma_cases[] = {
     {"m16n8k256.row.col.s32.b1.b1.s32.xor.popc", 16, 256, B1X, B1X, false},
     {"m8n8k4.row.col.f64.f64.f64.f64", 8, 4, F64, F64, false},
     {"m16n8k16.row.col.f64.f64.f64.f64", 16, 16, F64, F64, false},
+    {"m16n8k8.row.col.f64.f64.f64.f64.rn", 16, 8, F64, F64, false},
 };
 
 static unsigned bits_of(kind k) {
@@ -472,6 +473,35 @@ static void test_mbarrier_counts(void **state) {
     kit_close(&k);
 }
 
+/* Eight numbers of this CTA's are added to eight others, on an mbarrier that one thread drops out of. */
+static void test_reduction_on_an_mbarrier(void **state) {
+    (void)state;
+    kit k;
+    uint16_t *out, *in;
+    kit_open(&k);
+    in = start(&k, &out);
+    run(&k,
+        "mov.u32 %r8, m; mad.lo.u32 %r2, %r0, 4, %r1; mul.lo.u32 %r3, %r0, 100; st.shared.u32 [%r2], %r3;\n"
+        "st.shared.u32 [%r2+256], %r0; setp.ne.u32 %p1, %r0, 0; @!%p1 mbarrier.init.shared.b64 [%r8], 2; bar.sync 0;\n"
+        "@!%p1 mbarrier.arrive_drop.expect_tx.shared.b64 %rd4, [%r8], 32;\n"
+        "@!%p1 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r1+256], [%r1], 32, "
+        "[%r8];\n"
+        "@!%p1 mbarrier.arrive.shared.b64 %rd4, [%r8]; bar.sync 0;\n"
+        "mov.u32 %r9, 0; WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r8], %r9; @!%p2 bra WAIT;\n"
+        "bar.sync 0; @!%p1 mbarrier.arrive.shared.b64 _, [%r8]; mov.u32 %r9, 1;\n" /* now one arrival is a phase */
+        "NEXT: mbarrier.try_wait.parity.shared.b64 %p2, [%r8], %r9; @!%p2 bra NEXT;\n"
+        "ld.shared.u32 %r4, [%r2+256]; mad.wide.u32 %rd5, %r0, 4, %rd1; st.global.u32 [%rd5], %r4;\n",
+        in, out);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(((uint32_t *)(void *)out)[i], i < 8 ? 101 * i : i);
+    kit_free(&k, in), kit_free(&k, out);
+    kit_close(&k);
+    expect_fault(
+        "mov.u32 %r8, m; mbarrier.init.shared.b64 [%r8], 1; bar.sync 0;\n"
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.max.u32 [%r1+16], [%r1], 8, "
+        "[%r8];\n",
+        "a multiple of 16");
+}
+
 static void test_mbarrier_faults(void **state) {
     (void)state;
     expect_fault("mov.u32 %r8, m; setp.ne.u32 %p1, %r0, 0; @!%p1 mbarrier.init.shared.b64 [%r8], 32; bar.sync 0;\n"
@@ -531,6 +561,7 @@ int main(void) {
         cmocka_unit_test(test_copy_of_freed_memory),
         cmocka_unit_test(test_mbarrier_phases),
         cmocka_unit_test(test_mbarrier_counts),
+        cmocka_unit_test(test_reduction_on_an_mbarrier),
         cmocka_unit_test(test_mbarrier_faults),
         cmocka_unit_test(test_a_phase_that_never_comes),
     };

@@ -127,8 +127,9 @@ static void write_kernel(const cell *c, char *text, size_t size) {
     append(text, size, "}, %s, %%rd3, %s", c->a_in_regs ? "{%a0, %a1, %a2, %a3}" : "%rd2",
            c->accumulates ? "%p1" : "0");
     if (!integers) append(text, size, ", %d, %d", c->a_scale, c->b_scale);
-    if (c->a->bytes == 2 && !c->a_in_regs) append(text, size, ", %d", c->a_mn);
-    if (c->a->bytes == 2) append(text, size, ", %d", c->b_mn);
+    bool given = c->a_mn || c->b_mn || c->n % 16; /* where both are 0 they may be missing */
+    if (c->a->bytes == 2 && !c->a_in_regs && given) append(text, size, ", %d", c->a_mn);
+    if (c->a->bytes == 2 && given) append(text, size, ", %d", c->b_mn);
     append(text, size,
            ";\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
            "mul.wide.u32 %%rd5, %%r0, %u; add.u64 %%rd5, %%rd1, %%rd5;\n",

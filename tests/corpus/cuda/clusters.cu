@@ -110,3 +110,25 @@ extern "C" __global__ void __cluster_dims__(2) sent(int *out) { // shared memory
     out[cluster.thread_rank()] = theirs[63 - threadIdx.x];
     cluster.sync();
 }
+
+extern "C" __global__ void __cluster_dims__(4) added(int *out) { // every block adds its own numbers to those of the first
+    __shared__ alignas(128) int mine[64], total[64];
+    __shared__ alignas(8) cuda::std::uint64_t bar;
+    auto cluster = cg::this_cluster();
+    int rank = cluster.block_rank();
+    if (threadIdx.x == 0) ptx::mbarrier_init(&bar, 1);
+    mine[threadIdx.x] = (rank + 1) * threadIdx.x;
+    total[threadIdx.x] = 5;
+    ptx::fence_proxy_async(ptx::space_shared);
+    cluster.sync();
+    if (threadIdx.x == 0 && rank == 0)
+        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 4 * sizeof(mine));
+    if (threadIdx.x == 0)
+        ptx::cp_reduce_async_bulk(ptx::space_cluster, ptx::space_shared, ptx::op_add, cluster.map_shared_rank(total, 0), mine, sizeof(mine),
+                                  cluster.map_shared_rank(&bar, 0));
+    if (rank == 0) {
+        while (!ptx::mbarrier_try_wait_parity(&bar, 0)) {}
+        out[threadIdx.x] = total[threadIdx.x];
+    }
+    cluster.sync();
+}

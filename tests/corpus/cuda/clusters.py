@@ -20,3 +20,4 @@ for rounds in (1, 8, 11):
 case("remote_barrier", lambda out, x: {"out": 2 * x}, grid=2, block=64, out=full(128, 0, "i32"), x=ints(128))
 case("multicast", lambda out, x: {"out": np.concatenate([x, x, np.full(64, -1), x])}, grid=4, block=64, out=full(256, 0, "i32"), x=ints(64))
 case("sent", lambda out: {"out": [(1 - r) * 1000 + 63 - t for r in range(2) for t in range(64)]}, grid=2, block=64, out=full(128, 0, "i32"))
+case("added", lambda out: {"out": 5 + 10 * np.arange(64)}, grid=4, block=64, out=full(64, 0, "i32"))
