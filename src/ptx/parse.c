@@ -62,10 +62,17 @@ void its_flush_trivia(its_parser *parser) {
 
 /* -- going on after an error --------------------------------------------------------------------------------------- */
 
+/* True for a brace that opens or closes a block, and is not one of a vector in the middle of an instruction. */
+static bool is_block(its_parser *parser) {
+    const char *behind = parser->lexer.p + strspn(parser->lexer.p, " \t");
+    if (is_kind(parser, '{')) return tok(parser)->first_on_line;
+    return is_kind(parser, '}') && !(*behind && strchr(",;]|", *behind));
+}
+
 void its_recover(its_parser *parser) {
     parser->depth = 0;
     parser->operands.count = 0;
-    while (!is_kind(parser, ITS_TOK_END) && !is_kind(parser, '}') && !is_kind(parser, '{'))
+    while (!is_kind(parser, ITS_TOK_END) && !is_block(parser))
         if (its_accept(parser, ';'))
             return;
         else

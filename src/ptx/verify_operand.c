@@ -271,20 +271,22 @@ bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand 
 
 static uint64_t read_literal(const char **at) {
     uint64_t value = 0;
+    bool negative = **at == '-';
+    if (negative) ++*at;
     while (**at >= '0' && **at <= '9') value = value * 10 + (uint64_t)(*(*at)++ - '0');
-    return value;
+    return negative ? 0 - value : value;
 }
 
 /* "16", or "8" of "4/8/16": the message names all that would do. */
 static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
     if (operand->kind == ITS_OPND_INT && operand->bits == read_literal(&(const char *){shape})) return true;
     if (v->quiet) return false;
-    const char *text = its_arena_printf(v->scratch, "the number %llu", (unsigned long long)read_literal(&shape));
+    const char *text = its_arena_printf(v->scratch, "the number %lld", (long long)read_literal(&shape));
     while (*shape == '/') {
         shape++;
         uint64_t next = read_literal(&shape);
         const char *join = *shape == '/' ? ", " : " or ";
-        text = its_arena_printf(v->scratch, "%s%s%llu", text, join, (unsigned long long)next);
+        text = its_arena_printf(v->scratch, "%s%s%lld", text, join, (long long)next);
     }
     return its_verify_misfit(v, insn, operand, text);
 }
@@ -419,7 +421,7 @@ static bool check_shape(its_verifier *v, const its_insn *insn, const its_mnemoni
     case 'h':
         return its_verify_value(v, insn, operand, ITS_TYPE_B64, flags | ITS_COUNT);
     default: {
-        if (*shape >= '0' && *shape <= '9') return check_literal(v, insn, operand, shape);
+        if (*shape == '-' || (*shape >= '0' && *shape <= '9')) return check_literal(v, insn, operand, shape);
         if (end[-1] == '#') flags |= ITS_IMMEDIATE, end--;
         if (m->op == ITS_OP_MOV || m->op == ITS_OP_CVT) flags |= ITS_SREG_TOO;
         its_type type = wanted_type(m, shape, (size_t)(end - shape), &flags);

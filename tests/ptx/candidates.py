@@ -204,7 +204,7 @@ def number(op: str, mods: list[str], letter: str) -> str:
     types = types_of(mods)
     if letter in "TSUV" and types and types["TSUV".index(letter)] in ("f32", "f64"):
         return "0f3F800000" if types["TSUV".index(letter)] == "f32" else "0d3FF0000000000000"
-    return {"wgmma": "1"}.get(op, "0" if op in ("mma", "tensormap", "cp", "lop3") else "1")
+    return "0" if op in ("mma", "tensormap", "cp", "lop3") else "1"
 
 
 def vector_width(mods: list[str]) -> int:
@@ -227,7 +227,7 @@ def shape(op: str, mods: list[str], text: str, names: Names) -> str:
         return anything(op, mods, names)
     if text == "h":
         return names.of(8)
-    if text.isdigit():
+    if re.fullmatch(r"-?\d+", text):
         return text
     if text.startswith("{"):
         type_, size = text[1:-1].split(",")
