@@ -277,8 +277,27 @@ static uint64_t read_literal(const char **at) {
     return negative ? 0 - value : value;
 }
 
+/* "0..15", "24..256*8" */
+static bool check_range(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
+    uint64_t first = read_literal(&shape), step = 1;
+    shape += strlen("..");
+    uint64_t last = read_literal(&shape);
+    if (*shape == '*') {
+        shape++;
+        step = read_literal(&shape);
+    }
+    bool fits = operand->bits >= first && operand->bits <= last && operand->bits % step == 0;
+    if (operand->kind == ITS_OPND_INT && fits) return true;
+    if (v->quiet) return false;
+    const char *text =
+        its_arena_printf(v->scratch, "a number from %llu to %llu", (unsigned long long)first, (unsigned long long)last);
+    if (step > 1) text = its_arena_printf(v->scratch, "%s that is a multiple of %llu", text, (unsigned long long)step);
+    return its_verify_misfit(v, insn, operand, text);
+}
+
 /* "16", or "8" of "4/8/16": the message names all that would do. */
 static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *operand, const char *shape) {
+    if (shape[strspn(shape, "0123456789")] == '.') return check_range(v, insn, operand, shape);
     if (operand->kind == ITS_OPND_INT && operand->bits == read_literal(&(const char *){shape})) return true;
     if (v->quiet) return false;
     const char *text = its_arena_printf(v->scratch, "the number %lld", (long long)read_literal(&shape));
@@ -405,11 +424,18 @@ static bool check_label(its_verifier *v, const its_insn *insn, const its_operand
     return its_verify_misfit(v, insn, operand, "a label");
 }
 
+/* Tensor memory has addresses of 32 bits, and no others. */
+static bool check_short(its_verifier *v, const its_insn *insn, const its_operand *base) {
+    if (base->kind != ITS_OPND_REG || its_type_size(its_operand_type(base)) == 4) return true;
+    return its_verify_misfit(v, insn, base, "an address of 32 bits");
+}
+
 static bool check_shape(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand,
                         const char *shape, const char *end, unsigned flags) {
     switch (*shape) {
     case '[':
-        return its_verify_address(v, insn, m, operand, shape[1] == ',');
+        return its_verify_address(v, insn, m, operand, shape[1] == ',') &&
+               (shape[1] != '3' || check_short(v, insn, &operand->list[0]));
     case '{':
         return check_braces(v, insn, m, operand, shape, flags);
     case 'L':

@@ -75,24 +75,39 @@ def ask_ours(setting: Setting, lines: list[str], folder: Path) -> dict[int, str]
 POISON = "poison;"  # stops ptxas behind its checks, before it makes code
 
 
-def ask_theirs(setting: Setting, lines: list[str], folder: Path) -> dict[int, str]:
-    """What ptxas refuses. A line that it can't parse hides what comes behind: it is taken out, and asked again."""
+def run_ptxas(setting: Setting, lines: list[str], folder: Path) -> tuple[dict[int, str], str]:
+    """What ptxas says of each line, and all that it says."""
     file = folder / f"theirs-{setting[0]}-{setting[1]}.ptx"
+    file.write_text(module(setting, lines))
     target = setting[1] if int(re.sub(r"\D", "", setting[1])) >= 75 else "75"
+    command = [ptxas(), f"-arch=sm_{target}", "-o", os.devnull, str(file)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    words = run.stdout + run.stderr
+    return by_line(words, rf"^ptxas {re.escape(str(file))}, line (\d+); (?:error|fatal)\s*: (.*)$"), words
+
+
+def ask_theirs(setting: Setting, lines: list[str], folder: Path) -> dict[int, str]:
+    """
+    What ptxas refuses. A line that it can't parse hides what comes behind: it is taken out, and asked again. A few kill
+    it without a word about the line: they are found by halving.
+    """
     refused: dict[int, str] = {}
     left = list(range(len(lines)))
     while True:
-        file.write_text(module(setting, [*(lines[i] for i in left), POISON]))
-        command = [ptxas(), f"-arch=sm_{target}", "-o", os.devnull, str(file)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = by_line(run.stdout + run.stderr, r"^ptxas \S+, line (\d+); (?:error|fatal)\s*: (.*)$")
-        refused.update({left[line]: words for line, words in found.items() if 0 <= line < len(left)})
-        if len(left) in found or not found:
-            if not found or any(line < 0 for line in found):
-                sys.exit(f"ptxas on {file}: {run.stdout + run.stderr}"[:2000])
-            file.unlink()
+        found, words = run_ptxas(setting, [*(lines[i] for i in left), POISON], folder)
+        refused.update({left[line]: text for line, text in found.items() if 0 <= line < len(left)})
+        if len(left) in found:
             return refused
-        left = [line for i, line in enumerate(left) if i not in found]
+        rest = [line for i, line in enumerate(left) if i not in found]
+        if len(rest) == len(left):
+            break
+        left = rest
+    if len(left) <= 1:
+        return {**refused, **{line: re.sub(r"(?s)^.*?(?=[^;\n]*(?:error|fatal))", "", words) for line in left}}
+    for part in (left[: len(left) // 2], left[len(left) // 2 :]):
+        answers = ask_theirs(setting, [lines[i] for i in part], folder)
+        refused.update({part[line]: text for line, text in answers.items()})
+    return refused
 
 
 @functools.cache

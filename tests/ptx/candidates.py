@@ -192,15 +192,9 @@ def type_size(letter: str, mods: list[str]) -> int:
     return int(letter[1:]) // 8
 
 
-IMMEDIATES = {("cp", ".cg"): "16", ("setmaxnreg", ".u32"): "64", ("wgmma", ".wait_group"): "0"}
 
 
 def number(op: str, mods: list[str], letter: str) -> str:
-    for (name, mod), text in IMMEDIATES.items():
-        if name == op and mod in mods:
-            return text
-    if op == "cp" and (".ca" in mods):
-        return "4"
     types = types_of(mods)
     if letter in "TSUV" and types and types["TSUV".index(letter)] in ("f32", "f64"):
         return "0f3F800000" if types["TSUV".index(letter)] == "f32" else "0d3FF0000000000000"
@@ -217,6 +211,8 @@ def shape(op: str, mods: list[str], text: str, names: Names) -> str:
         return "_"
     if text == "[]":
         return f"[{names.of(8)}]"
+    if text == "[32]":
+        return f"[{names.of(4)}]"
     if text == "[,]":
         return coordinates(op, mods, names)
     if text == "L":
@@ -227,6 +223,8 @@ def shape(op: str, mods: list[str], text: str, names: Names) -> str:
         return anything(op, mods, names)
     if text == "h":
         return names.of(8)
+    if ".." in text:
+        return text.split("..")[0]
     if re.fullmatch(r"-?\d+", text):
         return text
     if text.startswith("{"):
@@ -239,7 +237,7 @@ def shape(op: str, mods: list[str], text: str, names: Names) -> str:
                 next((m for m in mods if modifiers()[m] == "SHAPE"), ""), 1)
             return registers(times, 4, names)
         count = {"v": vector_width(mods), "o": dimensions(mods) - 2}.get(size) or int(size)
-        if count == 1 and size == "v":
+        if count == 1:
             return names.of(type_size(type_, mods))
         return registers(count, type_size(type_, mods), names)
     if text.endswith("#"):
@@ -274,10 +272,6 @@ def rest(op: str, mods: list[str], names: Names) -> list[str]:
     if op in ("tex", "tld4"):
         return [names.of(4)] if ".level" in mods else (
             [registers(2, 4, names), registers(2, 4, names)] if ".grad" in mods else [])
-    if op == "tcgen05" and ".red" in mods:
-        times = int(next(m for m in mods if re.fullmatch(r"\.x\d+", m))[2:])
-        bx2 = ["0"] if ".16x32bx2" in mods else []
-        return [registers(times, 4, names), names.of(4), f"[{names.of(4)}]", *bx2]
     if op == "tcgen05":
         sparse = [f"[{names.of(4)}]"] if ".sp" in mods else []
         scale = [f"[{names.of(4)}]", f"[{names.of(4)}]"] if ".block_scale" in mods else []
