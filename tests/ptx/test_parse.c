@@ -318,6 +318,17 @@ static void test_several_errors_at_once(void **state) {
     its_context_free(ctx);
 }
 
+static void test_a_vector_ends_no_function(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    its_module *module;
+    const char *text = HEAD ".entry k() {\n.reg .b32 r;\nmov.b64 {x, r}, 1;\nmov.b64 {r, y}, 1;\nmov.b32 r, z;\n}\n";
+    assert_int_equal(parse(ctx, text, &module), ITS_ERR_INPUT);
+    assert_int_equal(its_diag_errors(ctx), 3);
+    assert_int_equal(its_diag_get(ctx, 2)->places[0].line, 8);
+    its_context_free(ctx);
+}
+
 static void test_a_long_name_is_shown_whole(void **state) {
     (void)state;
     char name[4097], text[5000];
@@ -424,6 +435,7 @@ int main(void) {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_several_errors_at_once),
+        cmocka_unit_test(test_a_vector_ends_no_function),
         cmocka_unit_test(test_a_long_name_is_shown_whole),
         cmocka_unit_test(test_hostile_input),
         cmocka_unit_test(test_every_allocation_can_fail),
