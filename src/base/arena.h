@@ -93,6 +93,8 @@ its_status its_guard_failed(its_context *ctx, its_guard *guard);
 its_status its_protect(its_context *ctx, its_status (*body)(void *user), void *user);
 /* Jumps to the innermost guard; the only way that running out of memory is reported from inside the library. */
 _Noreturn void its_guard_raise(its_context *ctx);
+/* For code that checks for NULL instead: records "out of memory", which needs none, and returns ITS_ERR_NOMEM. */
+its_status its_no_memory(its_context *ctx);
 
 /* -- blocks that no arena owns ------------------------------------------------------------------------------------- */
 

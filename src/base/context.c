@@ -100,6 +100,10 @@ void its_guard_leave(its_context *ctx, its_guard *guard) {
 
 its_status its_guard_failed(its_context *ctx, its_guard *guard) {
     ctx->guard = guard->outer;
+    return its_no_memory(ctx);
+}
+
+its_status its_no_memory(its_context *ctx) {
     ctx->out_of_memory = true;
     return ITS_ERR_NOMEM;
 }

@@ -55,10 +55,6 @@ cJSON *its_json_begin(its_json *json, its_context *ctx) {
     return json->root;
 }
 
-static its_status no_memory(void *user) {
-    its_guard_raise(user);
-}
-
 /* cJSON has an allocator of its own; its text is copied to where its_free finds it. */
 char *its_json_end(its_json *json) {
     char *text = json->out_of_memory ? NULL : cJSON_Print(json->root), *copy = NULL;
@@ -67,6 +63,6 @@ char *its_json_end(its_json *json) {
     if (copy) memcpy(copy, text, size);
     cJSON_free(text);
     cJSON_Delete(json->root);
-    if (!copy) its_protect(json->ctx, no_memory, json->ctx);
+    if (!copy) its_no_memory(json->ctx);
     return copy;
 }

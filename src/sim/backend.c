@@ -168,7 +168,7 @@ static its_status sim_load(its_backend *backend, its_module *module, its_loaded 
     its_status status = its_device_check(sim->device);
     if (status != ITS_OK) return status;
     its_loaded *loaded = its_block_alloc(backend->ctx, sizeof *loaded);
-    if (!loaded) return its_sim_no_memory(sim);
+    if (!loaded) return its_no_memory(sim->base.ctx);
     *loaded = (its_loaded){0};
     its_device_lock(sim->device);
     status = its_sim_program_new(backend->ctx, &sim->machine, module, &loaded->program);
@@ -223,7 +223,7 @@ static its_status sim_function(its_backend *backend, its_loaded *loaded, const c
     if (!function || !sizes) {
         its_free(backend->ctx, function);
         its_free(backend->ctx, sizes);
-        return its_sim_no_memory(sim);
+        return its_no_memory(sim->base.ctx);
     }
     for (uint32_t i = 0; i < entry->n_params; i++) sizes[i] = entry->params[i].size;
     *function = (its_function){loaded->functions, loaded, entry, sizes};
@@ -258,7 +258,7 @@ static its_status make_grid(its_sim_backend *sim, const its_function *function, 
         return its_fail(ctx, ITS_ERR_USAGE, NULL, "kernel '%s' has %u parameters, but %u were given", entry->name,
                         entry->n_params, launch->n_params);
     char *params = its_block_alloc(ctx, entry->param_size + 1u);
-    if (!params) return its_sim_no_memory(sim);
+    if (!params) return its_no_memory(sim->base.ctx);
     memset(params, 0, entry->param_size);
     for (uint32_t i = 0; i < entry->n_params; i++)
         memcpy(params + entry->params[i].offset, launch->params[i], entry->params[i].size);
@@ -393,7 +393,7 @@ static its_status choose_isa(its_context *ctx, uint32_t *isa) {
 
 static its_status open_pe(its_context *ctx, int fd, uint32_t number, its_backend **out) {
     its_sim_backend *sim = its_block_alloc(ctx, sizeof *sim);
-    if (!sim) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    if (!sim) return its_no_memory(ctx);
     *sim = (its_sim_backend){.base = {.ops = &sim_ops, .ctx = ctx}, .next_team = ITS_FIRST_FREE_TEAM};
     its_status status = its_pe_open(ctx, fd, number, &sim->pe);
     if (status != ITS_OK) {

@@ -95,7 +95,7 @@ its_status its_sim_put_target(its_sim_backend *sim, const char *call, uint64_t a
 /* A source that the caller may change as soon as the call returns is read now. */
 static its_status stage(its_sim_backend *sim, its_work *work) {
     work->copy.staged = its_block_alloc(sim->base.ctx, work->copy.size);
-    if (!work->copy.staged) return its_sim_no_memory(sim);
+    if (!work->copy.staged) return its_no_memory(sim->base.ctx);
     memcpy(work->copy.staged, work->copy.from, work->copy.size);
     work->copy.from = work->copy.staged;
     return ITS_OK;

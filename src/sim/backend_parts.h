@@ -20,10 +20,6 @@ struct its_loaded {
     uint64_t complaint;
 };
 
-static inline its_status its_sim_no_memory(its_sim_backend *sim) {
-    return its_fail(sim->base.ctx, ITS_ERR_NOMEM, NULL, "out of memory");
-}
-
 /* What is asked for in a collective call, with the place in the user's program. */
 its_asked its_sim_asked(const its_sim_backend *sim, its_asked_kind kind, uint64_t a, uint64_t b);
 

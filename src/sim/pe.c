@@ -40,7 +40,7 @@ its_status its_pe_open(its_context *ctx, int fd, uint32_t number, its_pe *pe) {
     if (control->race_offset) status = its_race_open(ctx, pe->world, &pe->race);
     if (status == ITS_OK && pe->memory && describe(pe) == ITS_OK) return ITS_OK;
     its_pe_close(pe);
-    return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    return its_no_memory(ctx);
 }
 
 void its_pe_close(its_pe *pe) {

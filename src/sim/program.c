@@ -158,7 +158,7 @@ its_status its_sim_program_new(its_context *ctx, const its_sim_machine *machine,
                                its_sim_program **result) {
     *result = NULL;
     its_sim_program *program = its_block_alloc(ctx, sizeof(*program));
-    if (!program) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    if (!program) return its_no_memory(ctx);
     memset(program, 0, sizeof(*program));
     program->ctx = ctx;
     program->machine = machine;

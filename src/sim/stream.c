@@ -150,7 +150,7 @@ static void wake(void *user) {
 its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
     *out = NULL;
     its_device *device = its_block_alloc(ctx, sizeof *device);
-    if (!device) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    if (!device) return its_no_memory(ctx);
     *device = (its_device){.ctx = ctx, .pe = pe, .failed_pe = -1, .next_id = 16, .next_number = 1};
     pthread_mutex_init(&device->mutex, NULL);
     pthread_mutex_init(&device->telling, NULL);
@@ -160,13 +160,13 @@ its_status its_device_new(its_context *ctx, its_pe *pe, its_device **out) {
     device->complaints = its_context_new(NULL);
     if (!device->complaints || !grow(ctx, &device->streams, 0, &device->stream_capacity, sizeof(its_stream_queue))) {
         free_parts(device);
-        return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+        return its_no_memory(ctx);
     }
     device->streams[device->n_streams++] = (its_stream_queue){.id = 0, .blocking = true};
     if (pe->race) device->host = its_race_host(pe->race);
     if ((pe->race && !device->host) || its_race_stream_new(device, &device->streams[0]) != ITS_OK) {
         free_parts(device);
-        return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+        return its_no_memory(ctx);
     }
     int error = pthread_create(&device->thread, NULL, its_device_run, device);
     if (!error) {
@@ -301,11 +301,10 @@ const its_sim_fault *its_device_fault(its_device *device, bool *peer) {
 its_status its_device_stream_new(its_device *device, bool blocking, uint64_t *id) {
     its_device_lock(device);
     if (!grow(device->ctx, &device->streams, device->n_streams, &device->stream_capacity, sizeof(its_stream_queue)))
-        return leave(device, its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory"));
+        return leave(device, its_no_memory(device->ctx));
     *id = device->next_id++;
     its_stream_queue made = {.id = *id, .blocking = blocking};
-    if (its_race_stream_new(device, &made) != ITS_OK)
-        return leave(device, its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory"));
+    if (its_race_stream_new(device, &made) != ITS_OK) return leave(device, its_no_memory(device->ctx));
     device->streams[device->n_streams++] = made;
     return leave(device, ITS_OK);
 }
@@ -327,13 +326,13 @@ its_status its_device_stream_check(its_device *device, uint64_t id) {
 /* requires: the lock, a stream. */
 static its_status append(its_device *device, its_stream_queue *s, const its_work *work) {
     its_work *copy = its_block_alloc(device->ctx, sizeof *copy);
-    if (!copy) return its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    if (!copy) return its_no_memory(device->ctx);
     *copy = *work;
     copy->next = NULL;
     copy->begun = false;
     if (its_race_enqueue(device, copy) != ITS_OK) {
         its_free(device->ctx, copy);
-        return its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+        return its_no_memory(device->ctx);
     }
     copy->number = device->next_number++;
     if (s->last)
@@ -451,7 +450,7 @@ its_status its_device_stream_idle(its_device *device, uint64_t id, bool *idle) {
 its_status its_device_event_new(its_device *device, its_event *id) {
     its_device_lock(device);
     if (!grow(device->ctx, &device->events, device->n_events, &device->event_capacity, sizeof(its_event_state)))
-        return leave(device, its_fail(device->ctx, ITS_ERR_NOMEM, NULL, "out of memory"));
+        return leave(device, its_no_memory(device->ctx));
     *id = device->next_id++;
     device->events[device->n_events++] = (its_event_state){.id = *id};
     return leave(device, ITS_OK);

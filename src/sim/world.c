@@ -264,7 +264,7 @@ static void unmap(its_world *world) {
 its_status its_world_attach(its_context *ctx, int fd, uint32_t pe, its_world **out) {
     *out = NULL;
     its_world *world = its_block_alloc(ctx, sizeof *world);
-    if (!world) return its_fail(ctx, ITS_ERR_NOMEM, NULL, "out of memory");
+    if (!world) return its_no_memory(ctx);
     *world = (its_world){.ctx = ctx, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .pe = pe};
     if (world->fd < 0) {
         its_free(ctx, world);
