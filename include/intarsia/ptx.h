@@ -22,7 +22,7 @@ extern "C" {
 
 /* -- types and state spaces ---------------------------------------------------------------------------------------- */
 
-/* Fundamental types, ITS_TYPE_U32 and so on, from src/ptx/ptx_types.def. */
+/* Fundamental types, ITS_TYPE_U32 and so on; src/ptx/types.c is the table of them. */
 typedef enum its_type {
     ITS_TYPE_NONE, /* none given, or one this library doesn't know: see its_symbol.type_name */
     ITS_TYPE_PRED,
@@ -205,7 +205,7 @@ typedef enum its_node_kind {
  * origin of that call, and so on up to the kernel.
  */
 struct its_origin {
-    const struct its_source *source; /* see its_origin_place */
+    const struct its_source *source; /* the text that positions point into */
     const its_module *module;
     const its_origin *outer;
     const struct its_insn *call;

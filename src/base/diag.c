@@ -1,7 +1,6 @@
 /* Diagnostics: collected in the context, rendered when somebody asks. */
 #include "base/diag.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buffer.h"

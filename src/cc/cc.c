@@ -7,8 +7,6 @@
  *
  * A key is made anew for every call, from what the files hold now; nothing is remembered about them.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/diag.h"

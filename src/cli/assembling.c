@@ -1,6 +1,5 @@
 #include "cli/assembling.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* intarsia help, and what is printed without a command. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/cli.h"
 

@@ -1,8 +1,6 @@
 /* intarsia inspect: what is in a PTX file, as text or as JSON. Both are printed from one summary per function. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "cli/cli.h"

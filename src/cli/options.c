@@ -1,6 +1,5 @@
 /* Reading the command line against a command's table of options, and printing help from the same table. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"

@@ -12,7 +12,6 @@
  * The movs are copies that ptxas removes; that there is one in between keeps a call by value what it is.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/intern.h"
 #include "link/expand.h"

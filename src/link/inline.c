@@ -3,10 +3,7 @@
  * at what is visible and goes on with what calls that stay lead to; a function that nobody calls any more is never
  * looked at again. Bodies are always copied from the original, so the work is as much as the result is long.
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/intern.h"
 #include "link/expand.h"
 
 typedef struct inlining {

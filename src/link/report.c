@@ -1,6 +1,5 @@
 /* What the link did, as data: everything a person needs to know to see whether the kernel is what they meant. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "link/linker.h"
 

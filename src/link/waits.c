@@ -16,7 +16,6 @@
 #include "link/waits.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_BLOCKS = 64, MOST_INSNS = 512 };
 

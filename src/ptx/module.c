@@ -1,7 +1,6 @@
 /* Modules: making them, taking them apart, finding things in them. See module.h. */
 #include "ptx/module.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"

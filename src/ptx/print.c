@@ -1,5 +1,4 @@
 /* The printer: one node a line, operands by shape. It serves output, dumps and tests alike. */
-#include <stdio.h>
 #include <string.h>
 
 #include "ptx/module.h"

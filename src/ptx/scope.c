@@ -12,7 +12,6 @@
  * of its range, which need not be the innermost. And a label may be named before it is placed, in any scope that
  * encloses the use: such operands wait in their scope, and move outwards until a scope places that label.
  */
-#include <string.h>
 
 #include "ptx/parse.h"
 

@@ -2,7 +2,6 @@
  * Declarations: variables and their initialisers, parameters of entries and functions, prototypes of one function
  * against each other, aliases, and performance directives.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "ptx/verify.h"

@@ -7,7 +7,6 @@
  * they would not have come to call n - 1.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "rt/rt.h"
 

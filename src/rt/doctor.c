@@ -3,7 +3,6 @@
  * agree, GPUs, and what processes need to share memory. Each thing that would fail is one plain sentence.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 /* The CUDA driver: loading it, and what its errors mean. */
 #include <stdio.h>
-#include <string.h>
 
 #include "rt/rt.h"
 

@@ -1,6 +1,5 @@
 /* Modules and kernels on a GPU: from a linked module to machine code, to the driver, and to NVSHMEM if it holds its
  * state. */
-#include <stdio.h>
 #include <string.h>
 
 #include "rt/rt.h"

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/buffer.h"
-
 #define LARGEST_FRAME ((uint32_t)64 << 20)
 #define LARGEST_STACK ((uint64_t)512 << 10)
 

@@ -1,5 +1,4 @@
 /* Branches, calls and their ends. */
-#include <string.h>
 
 #include "sim/builtin.h"
 #include "sim/decode.h"

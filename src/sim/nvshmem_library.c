@@ -1,7 +1,6 @@
 /* See nvshmem_library.h. */
 #include "sim/nvshmem_library.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* See pe.h. */
 #include "sim/pe.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>

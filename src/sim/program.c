@@ -4,12 +4,9 @@
  */
 #include "sim/program.h"
 
-#include <inttypes.h>
-
 #include "ptx/module.h"
-#include "sim/builtin.h"
+#include "sim/exec.h"
 #include "sim/loops.h"
-#include "sim/race.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /*
  * Arithmetic with a directed rounding, or with one that is asked for together with .ftz in a form that has no loop of
- * its own. op->mode holds what is computed (its_sim_round_op), the rounding and the flags. The CPU's rounding mode is
- * changed around the lanes; every value passes through memory, so that the compiler can't move arithmetic out of there.
+ * its own. op->mode holds what is computed (ITS_SIM_ROUND_ADD ...), the rounding and the flags. The CPU's rounding mode
+ * is changed around the lanes; every value passes through memory, so that the compiler can't move arithmetic out of
+ * there.
  */
 #include <fenv.h>
 

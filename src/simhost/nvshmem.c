@@ -1,7 +1,6 @@
 /* NVSHMEM's host API for host files, on the simulator's backend: what does not involve a stream. */
 #include "nvshmem.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

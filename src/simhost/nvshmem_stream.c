@@ -1,6 +1,4 @@
 /* NVSHMEM's host API for host files: what is done in the order of a stream. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "nvshmemx.h"
 #include "simhost/simhost.h"

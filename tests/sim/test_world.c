@@ -1,7 +1,6 @@
 /*
  * Worlds of PEs as real processes: collective calls, barriers under load, PEs that die, and the symmetric allocator.
  */
-#include <errno.h>
 #include <signal.h>
 
 #include "../pes.h"
