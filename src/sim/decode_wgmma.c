@@ -33,7 +33,7 @@ static uint32_t take_flags(its_sim_decoder *d, const its_sim_element_type *a, bo
     if (its_sim_has(d, ITS_MOD_SATFINITE)) flags |= ITS_WGMMA_SATURATE;
     if (its_sim_is_integer(a)) return flags;
     if (is_negated(d, 4) != is_negated(d, 5)) flags |= ITS_WGMMA_NEGATE;
-    if (a->bits != 16 || d->insn->node.count <= 6) return flags; /* those two may be missing */
+    if (a->bits != 16) return flags;
     if (!in_regs && its_sim_literal(d, 6)) flags |= ITS_WGMMA_A_MN_MAJOR;
     if (its_sim_literal(d, in_regs ? 6 : 7)) flags |= ITS_WGMMA_B_MN_MAJOR;
     return flags;

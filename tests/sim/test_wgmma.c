@@ -127,9 +127,8 @@ static void write_kernel(const cell *c, char *text, size_t size) {
     append(text, size, "}, %s, %%rd3, %s", c->a_in_regs ? "{%a0, %a1, %a2, %a3}" : "%rd2",
            c->accumulates ? "%p1" : "0");
     if (!integers) append(text, size, ", %d, %d", c->a_scale, c->b_scale);
-    bool given = c->a_mn || c->b_mn || c->n % 16; /* where both are 0 they may be missing */
-    if (c->a->bytes == 2 && !c->a_in_regs && given) append(text, size, ", %d", c->a_mn);
-    if (c->a->bytes == 2 && given) append(text, size, ", %d", c->b_mn);
+    if (c->a->bytes == 2 && !c->a_in_regs) append(text, size, ", %d", c->a_mn);
+    if (c->a->bytes == 2) append(text, size, ", %d", c->b_mn);
     append(text, size,
            ";\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
            "mul.wide.u32 %%rd5, %%r0, %u; add.u64 %%rd5, %%rd1, %%rd5;\n",
@@ -362,6 +361,8 @@ static void test_what_is_refused(void **state) {
     static const char *const bodies[][2] = {
         {"wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%d0, %d1, %d2, %d3}, %rd2, %rd2, 1;",
          "in this form"},
+        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, %rd2, %rd2, 1, 1, 1;",
+         "lacks an operand"},
         {"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%d0, %d1, %d2, %d3}, %rd2, %rd2, %r0, 0, 1, 1, 1, 0, 0;",
          "doesn't have"}};
     for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
