@@ -392,7 +392,7 @@ class Context:
     def tell_warnings(self) -> None:
         """Passes what a call that succeeded had to say to Python's warnings, each text once."""
         if lib().its_diag_count(self.handle):
-            text = self.render().removeprefix("warning: ")
+            text = self.render().removeprefix("warning: ").removeprefix("error: ")
             self.clear()
             if text not in _said:
                 _said.add(text)
