@@ -21,7 +21,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python test-rounds check \
         check-globals check-api check-arm check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-barriers bench-sim bench-ptx \
-        fresh-clone corpus check-corpus check-link-pairs fuzz test-fuzz nightly wheel clean
+        fresh-clone corpus check-corpus check-ptxas check-link-pairs fuzz test-fuzz nightly wheel clean
 
 default: build
 	@echo
@@ -160,6 +160,10 @@ check-corpus: corpus build ## the corpus: same machine code after parse and prin
 	@$(VENV)/python tests/corpus/run_sim.py --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/run_sim.py --arch sm_90a --only 'cuda/*' --jobs $(JOBS)
 	@$(VENV)/python tests/corpus/link_pairs.py --jobs $(JOBS)
+
+check-ptxas: setup-test build ## every form of the opcode tables, in every version and for every target, and spoiled ones: what ptxas says
+	@$(VENV)/python tests/ptx/against_ptxas.py forms --jobs $(JOBS)
+	@$(VENV)/python tests/ptx/against_ptxas.py spoiled --jobs $(JOBS)
 
 check-link-pairs: corpus build ## every kernel of the corpus linked with every device file that fits it (hours)
 	@$(VENV)/python tests/corpus/link_pairs.py --all --together 4 --jobs $(JOBS)

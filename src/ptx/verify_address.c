@@ -88,5 +88,6 @@ bool its_verify_address(its_verifier *v, const its_insn *insn, const its_mnemoni
 bool its_verify_variable(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
     if (operand->kind != ITS_OPND_SYM || operand->symbol->kind != ITS_SYM_VAR)
         return its_verify_misfit(v, insn, operand, "a variable");
-    return check_space(v, insn, (its_space)m->space, operand);
+    bool cluster = m->op == ITS_OP_MAPA || m->op == ITS_OP_GETCTARANK; /* their variables are shared, said or not */
+    return check_space(v, insn, cluster ? ITS_SPACE_SHARED : (its_space)m->space, operand);
 }

@@ -35,7 +35,12 @@ static void check_vectors(its_verifier *v, const its_insn *insn, const its_mnemo
     }
     type = its_type_of_bytes(its_type_size(type)); /* ptxas only looks at the size here */
     its_verify_vector(v, insn, &insn->ops[0], type, m->vec, ITS_WRITTEN);
-    if (insn->ops[1].kind != ITS_OPND_SREG) its_verify_vector(v, insn, &insn->ops[1], type, m->vec, ITS_SINK_TOO);
+    const its_operand *source = &insn->ops[1];
+    bool single = !its_operand_width(source); /* goes into every element */
+    if (single && source->kind != ITS_OPND_SREG && source->kind != ITS_OPND_SYM)
+        its_verify_value(v, insn, source, type, 0);
+    else if (!single)
+        its_verify_vector(v, insn, source, type, m->vec, ITS_SINK_TOO);
 }
 
 /* Addresses are integers; those of global memory are as long as .address_size says. */

@@ -29,12 +29,14 @@ TARGETS = ("50", "53", "60", "61", "70", "72", "75", "80", "86", "89", "90", "90
            "103f", "110a", "120", "120a", "120f", "121a")  # fmt: skip
 OURS_AT_ONCE = 180  # instructions of a module: the verifier shows 200 errors and counts the rest
 Setting = tuple[int, str]  # version times ten, target without sm_
+SPOILED_IN = ((90, "100a"), (90, "90a"), (90, "120a"), (80, "80"))
 
 
 def ptxas() -> str:
     found = os.environ.get("PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
     if not Path(found).exists():
-        sys.exit("no ptxas on this machine, set PTXAS to its path")
+        print("SKIPPED: no ptxas on this machine, set PTXAS to its path")
+        sys.exit(0)
     return found
 
 
@@ -58,21 +60,30 @@ def by_line(text: str, pattern: str) -> dict[int, str]:
 
 
 def ask_ours(setting: Setting, lines: list[str], folder: Path) -> dict[int, str]:
-    """What the verifier refuses. It shows so many errors only: a long list is asked in parts."""
+    """
+    What the verifier refuses. It shows so many errors only: a long list is asked in parts. What the parser can't read
+    keeps it from being asked at all: that is taken out, and asked again.
+    """
+    refused: dict[int, str] = {}
+    for start in range(0, len(lines), OURS_AT_ONCE):
+        left = list(range(start, min(start + OURS_AT_ONCE, len(lines))))
+        while left and (found := run_ours(setting, [lines[i] for i in left], folder)):
+            refused.update({left[line]: words for line, words in found.items()})
+            left = [line for i, line in enumerate(left) if i not in found]
+    return refused
+
+
+def run_ours(setting: Setting, lines: list[str], folder: Path) -> dict[int, str]:
     file = folder / f"ours-{setting[0]}-{setting[1]}.ptx"
-    if len(lines) <= OURS_AT_ONCE:
-        file.write_text(module(setting, lines))
-        run = subprocess.run([CHECKER, "check", "-q", file], capture_output=True, text=True, check=False)
-        if run.returncode not in (0, 1):
-            sys.exit(f"{CHECKER} ended with {run.returncode}: {run.stderr[-2000:]}")
-        if "more errors" not in run.stderr:
-            return by_line(run.stderr, r"^[^:\n]*:(\d+):\d+: error: (.*)$")
-    half = len(lines) // 2
-    second = ask_ours(setting, lines[half:], folder)
-    return {**ask_ours(setting, lines[:half], folder), **{half + line: words for line, words in second.items()}}
+    file.write_text(module(setting, lines))
+    run = subprocess.run([CHECKER, "check", "-q", file], capture_output=True, text=True, check=False)
+    found = by_line(run.stderr, r"^[^:\n]*:(\d+):\d+: error: (.*)$")
+    if run.returncode not in (0, 1) or (run.returncode and not any(0 <= line < len(lines) for line in found)):
+        sys.exit(f"{CHECKER} ended with {run.returncode}: {run.stderr[-2000:]}")
+    return {line: words for line, words in found.items() if 0 <= line < len(lines)}
 
 
-POISON = "poison;"  # stops ptxas behind its checks, before it makes code
+POISON = "poison;"  # stops ptxas behind its first checks, before it makes code: what it refuses later is not seen
 
 
 def run_ptxas(setting: Setting, lines: list[str], folder: Path) -> tuple[dict[int, str], str]:
@@ -108,6 +119,17 @@ def ask_theirs(setting: Setting, lines: list[str], folder: Path) -> dict[int, st
         answers = ask_theirs(setting, [lines[i] for i in part], folder)
         refused.update({part[line]: text for line, text in answers.items()})
     return refused
+
+
+def compile_alone(setting: Setting, line: str, folder: Path, number: int) -> str:
+    """What ptxas says of an instruction when it makes code of it, too; nothing if it takes it."""
+    file = folder / f"alone-{setting[0]}-{setting[1]}-{number}.ptx"
+    file.write_text(module(setting, [line]))
+    target = setting[1] if int(re.sub(r"\D", "", setting[1])) >= 75 else "75"
+    command = [ptxas(), f"-arch=sm_{target}", "-o", os.devnull, str(file)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    file.unlink()
+    return (run.stdout + run.stderr).strip() or "it crashes" if run.returncode else ""
 
 
 @functools.cache
@@ -147,6 +169,11 @@ class Verdicts:
             ours = pool.map(lambda s: ask_ours(s, lines, Path(name)), grid)
             theirs = pool.map(lambda s: ask_theirs(s, lines, Path(name)), grid)
             self.ours, self.theirs = dict(zip(grid, ours)), dict(zip(grid, theirs))
+            alarms = [(s, i) for s in grid for i in self.ours[s] if i not in self.theirs[s]]
+            whole = pool.map(lambda at: compile_alone(at[0], lines[at[1]], Path(name), at[1]), alarms)
+            self.theirs_late = {at: words for at, words in zip(alarms, whole) if words}
+        for (setting, i), words in self.theirs_late.items():
+            self.theirs[setting][i] = words
 
     def differing(self, i: int) -> tuple[list[Setting], list[Setting]]:
         """Where ours alone refuses instruction i, and where ptxas alone does."""
@@ -207,13 +234,15 @@ def main() -> int:
     parser.add_argument("what", choices=("forms", "spoiled"), help="which instructions")
     parser.add_argument("--op", action="append", help="only of these opcodes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=20000, help="of spoiled instructions (default %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--settings", help="such as 9.0/100a,8.0/90a (default: all that go together)")
     parser.add_argument("--show", type=int, default=3, help="of each kind (default %(default)s)")
     args = parser.parse_args()
     chosen = [f for f in made.forms() if f.op not in ("call", "intarsia") and (not args.op or f.op in args.op)]
-    found = made.candidates(chosen, args.seed)
-    grid = settings()
+    whole = args.what == "forms"
+    found = made.candidates(chosen, args.seed) if whole else made.spoiled(chosen, args.count, args.seed)
+    grid = settings() if whole and not args.settings else list(SPOILED_IN)
     if args.settings:
         grid = [(int(v.replace(".", "")), t) for v, t in (s.split("/") for s in args.settings.split(","))]
     print(f"{len(found)} instructions of {len(chosen)} forms in {len(grid)} settings")

@@ -352,3 +352,54 @@ def candidates(chosen: list[Form], seed: int = 0) -> list[Candidate]:
                 text = instruction(form.op, mods, operands)
                 found.setdefault(text, Candidate(form, text))
     return list(found.values())
+
+
+# -- spoiled -----------------------------------------------------------------------------------------------------------
+
+
+def split(text: str) -> tuple[str, list[str], list[str]]:
+    """The opcode, modifiers and operands of an instruction."""
+    name, _, rest = text.rstrip(";").partition(" ")
+    op, *mods = re.split(r"(?<!:)(?=\.)", name)
+    return op, mods, [part for part in re.split(r", (?![^\[{]*[\]}])", rest) if part]
+
+
+def odd_operand(operand: str, rng: random.Random) -> str:
+    """Something else in an operand's place: another register, a number, a vector, the sink, an address."""
+    typed = [f"%{t}_{rng.randint(1, 9)}" for t in TYPED]
+    plain = ["%p1", "%b1", "%h1", "%r1", "%d1", "%q1"]
+    others = ["1", "-1", "0f3F800000", "0d3FF0000000000000", "_", "gv", "sv", "lv", "[gv]", "[sv]", "[%r1]", "[%d1]",
+              "{%r1, %r2}", "{%h1, %h2}", "{%r1, _}", "%v2_0", "!%p1", "%tid.x", "%r1|%p1"]
+    return rng.choice(rng.choice((typed, plain, others)))
+
+
+def spoil(candidate: Candidate, rng: random.Random) -> Candidate:
+    """The instruction with one or two changes of any kind; most are wrong then, some are not."""
+    op, mods, operands = split(candidate.text)
+    known = sorted({word for form in forms() if form.op == op for item in form.items for word in item if word})
+    for _ in range(rng.randint(1, 2)):
+        what = rng.randint(0, 6)
+        if what == 0 and mods:
+            mods[rng.randrange(len(mods))] = rng.choice(known)
+        elif what == 1 and mods:
+            del mods[rng.randrange(len(mods))]
+        elif what == 2 and known:
+            mods.insert(rng.randint(0, len(mods)), rng.choice(known))
+        elif what == 3 and operands:
+            del operands[rng.randrange(len(operands))]
+        elif operands:
+            at = rng.randrange(len(operands))
+            operands[at] = odd_operand(operands[at], rng)
+    return Candidate(candidate.form, instruction(op, mods, operands))
+
+
+def spoiled(chosen: list[Form], count: int, seed: int) -> list[Candidate]:
+    """So many instructions of all that `candidates` gives, spoiled by chance."""
+    rng = random.Random(seed)
+    whole = candidates(chosen, seed)
+    by_op: dict[str, list[Candidate]] = {}
+    for candidate in whole:
+        by_op.setdefault(candidate.form.op, []).append(candidate)
+    ops = sorted(by_op)
+    made = (spoil(rng.choice(by_op[rng.choice(ops)]), rng) for _ in range(count))
+    return list({candidate.text: candidate for candidate in made}.values())
