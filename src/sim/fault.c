@@ -266,20 +266,27 @@ static uint32_t find_loc(const its_sim_program *program, uint32_t before, uint32
     return 0;
 }
 
-/* The source line, and those that it was inlined into by whoever made the PTX. */
-static void add_source_lines(its_context *ctx, const its_sim_program *program, uint32_t number) {
+/* The source line, and those that it was inlined into, by whoever made the PTX or by us; false if there are no such. */
+static bool add_source_lines(its_context *ctx, const its_sim_program *program, uint32_t number) {
     const char *label = "source line";
+    const uint32_t first = number;
     for (unsigned depth = 0; number && depth < 64; depth++) {
         const its_sim_loc *loc = &program->locs.items[number - 1];
         const char *path = file_path(program, loc->file);
         if (path) its_diag_also_line(ctx, path, loc->line, loc->column, NULL, label);
-        if (!loc->inlined) return;
+        if (!loc->inlined) return depth > 0;
         label = "inlined at this source line";
         uint32_t outer = find_loc(program, number - 1, loc->at_file, loc->at_line, loc->at_column);
         path = file_path(program, loc->at_file);
         if (!outer && path) its_diag_also_line(ctx, path, loc->at_line, loc->at_column, NULL, label);
         number = outer;
     }
+    return number != first;
+}
+
+/* The way to the operation: by source lines, or by lines of the PTX where those don't tell. */
+static void add_way(its_context *ctx, const its_sim_program *program, const its_sim_where *where) {
+    if (!add_source_lines(ctx, program, where->loc)) its_diag_also_inlined(ctx, &where->node);
 }
 
 void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message) {
@@ -289,8 +296,7 @@ void its_sim_report_at(its_context *ctx, const its_sim_program *program, const i
     }
     const its_sim_where *where = &program->wheres.items[program->op_where[op - program->ops]];
     its_diag_begin(ctx, ITS_ERROR, its_node_place(&where->node), "%s", message);
-    add_source_lines(ctx, program, where->loc);
-    its_diag_also_inlined(ctx, &where->node);
+    add_way(ctx, program, where);
 }
 
 /* Device files and tile kernels. Our own device code is known by the names that it is compiled under. */
@@ -341,8 +347,7 @@ static void report(its_context *ctx, const its_sim_fault *fault, its_buffer *tex
                           (unsigned)fault->warp);
     its_buffer_char(text, 0);
     its_diag_begin(ctx, ITS_ERROR, its_node_place(&where->node), "%s", text->data);
-    add_source_lines(ctx, program, where->loc);
-    its_diag_also_inlined(ctx, &where->node);
+    add_way(ctx, program, where);
     if (advice(fault)) its_diag_hint(ctx, "%s", advice(fault));
 }
 

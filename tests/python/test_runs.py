@@ -156,6 +156,10 @@ def test_a_fault_names_kernel_source_line_and_the_way_there(simulator):
     with pytest.raises(simulator.Error, match="only_region") as caught:
         simulator.synchronize()
     assert "PE 0" in str(caught.value)
+    (diagnostic,) = caught.value.diagnostics
+    _, source, call = diagnostic.places  # and no second way there, by lines of the PTX
+    assert (source.file.endswith("source.cu"), source.label) == (True, "source line")
+    assert (call.file, call.label) == (__file__, "inlined at this source line")
 
 
 class Tensor:
