@@ -286,7 +286,7 @@ static bool check_range(its_verifier *v, const its_insn *insn, const its_operand
         shape++;
         step = read_literal(&shape);
     }
-    bool fits = operand->bits >= first && operand->bits <= last && operand->bits % step == 0;
+    bool fits = operand->bits >= first && operand->bits <= last && (step < 2 || operand->bits % step == 0);
     if (operand->kind == ITS_OPND_INT && fits) return true;
     if (v->quiet) return false;
     const char *text =
