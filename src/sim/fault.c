@@ -157,6 +157,10 @@ static void put_race(its_buffer *out, const its_sim_fault *fault) {
 
 static const char *race_advice(const its_sim_fault *fault) {
     if (fault->window == ITS_SPACE_SHARED) return "put a barrier of the CTA between them: __syncthreads() or bar.sync";
+    if (fault->race.other_pe && !fault->race.other_writes)
+        return "if it is read too early: whoever reads waits for the signal with nvshmem_signal_wait_until, all threads "
+               "behind a barrier of the CTA; if it is written again too early: whoever has read says so, by a signal "
+               "that the writer waits for, or in nvshmem_barrier_all";
     if (fault->race.other_pe)
         return "data comes first, then nvshmem_fence or nvshmem_quiet, then the signal (or put both with "
                "nvshmem_putmem_signal); whoever uses it waits for the signal with nvshmem_signal_wait_until, all threads "

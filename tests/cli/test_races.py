@@ -213,6 +213,16 @@ KERNEL one_inbox(u64 *s) {
         __syncthreads();
     }
 }
+KERNEL read_in_silence(u64 *s) { // the word that comes back is no release
+    if (TID) return;
+    if (SENDER) {
+        while (!*(volatile u64 *)s) continue;
+        nvshmem_ulonglong_p(s + 1, 5, 1);
+    } else {
+        s[200] = s[1];
+        nvshmem_ulonglong_p(s, 1, 0);
+    }
+}
 KERNEL narrow_scope(u64 *s) {
     u64 *there = (u64 *)nvshmem_ptr(s, 1);
     if (SENDER) {
@@ -245,6 +255,7 @@ RACES = {
     "others_do_not_wait": (PES, "bytes into a 8192-byte allocation of symmetric memory", "barrier of the CTA"),
     "get_without_signal": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_signal_wait_until"),
     "one_inbox": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_signal_wait_until"),
+    "read_in_silence": (PES, "bytes into a 8192-byte allocation of symmetric memory", "written again too early"),
     "narrow_scope": (PES, "bytes into a 8192-byte allocation of symmetric memory", "nvshmem_quiet"),
 }
 ORDERED = {
