@@ -412,7 +412,7 @@ static bool check_braces(its_verifier *v, const its_insn *insn, const its_mnemon
         count = (unsigned)(size - '0');
     }
     if (!count) return true;
-    bool braces = size == 'x' || (size >= 'A' && size <= 'D');
+    bool braces = size == 'x' || size == 'o' || (size >= 'A' && size <= 'D');
     if (braces && operand->kind != ITS_OPND_VEC && !is_vector(operand)) return vector_size(v, insn, operand, count);
     return its_verify_vector(v, insn, operand, type, count, flags);
 }

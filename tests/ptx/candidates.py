@@ -237,7 +237,7 @@ def shape(op: str, mods: list[str], text: str, names: Names) -> str:
                 next((m for m in mods if modifiers()[m] == "SHAPE"), ""), 1)
             return registers(times, 4, names)
         count = {"v": vector_width(mods), "o": dimensions(mods) - 2}.get(size) or int(size)
-        if count == 1:
+        if count == 1 and size != "o":
             return names.of(type_size(type_, mods))
         return registers(count, type_size(type_, mods), names)
     if text.endswith("#"):
