@@ -195,6 +195,7 @@ static its_status link_all(cli_linking *l, uint32_t leave_out, its_linked **link
                     .strip_prints = args->strip_prints,
                     .trap_asserts = args->trap_asserts,
                     .limit_waits = args->limit_waits,
+                    .own_window = args->own_window,
                     .budget = (uint32_t)args->budget.value,
                     .version_major = args->ptx_major,
                     .version_minor = args->ptx_minor,

@@ -11,7 +11,7 @@
 typedef struct cli_link_args {
     cli_compile_args compile;
     cli_list libraries, deferred;
-    bool no_inline, strip_prints, trap_asserts, keep_externs, limit_waits;
+    bool no_inline, strip_prints, trap_asserts, keep_externs, limit_waits, own_window;
     cli_number budget;
     const char *barrier_map;
     uint32_t ptx_major, ptx_minor; /* no option: the newest PTX that the assembler takes; 0: no limit */
@@ -56,6 +56,12 @@ typedef struct cli_link_args {
          CLI_FLAG,                                                                                             \
          offsetof(cli_link_args, limit_waits),                                                                 \
          "let loops that wait for memory trap past a time limit,\nwhich the host sets (docs/linking.md)"},     \
+        {0,                                                                                                    \
+         "own-window",                                                                                         \
+         NULL,                                                                                                 \
+         CLI_FLAG,                                                                                             \
+         offsetof(cli_link_args, own_window),                                                                  \
+         "refuse regions with dynamic shared memory: it is all the\nkernel's own, as in Triton's kernels"},    \
     {                                                                                                          \
         0, "barrier-map", "MAP", CLI_TEXT, offsetof(cli_link_args, barrier_map),                               \
             "barriers of regions made for a warp partition: 0=id:count"                                        \

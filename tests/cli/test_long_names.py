@@ -61,7 +61,8 @@ def test_the_verifier(intarsia, path):
 
 
 OPTIONS = {"no_inline": "--no-inline", "strip_prints": "--strip-prints", "trap_asserts": "--trap-asserts",
-           "keep_externs": "--keep-externs", "budget": "--budget", "deferred": "--defer"}
+           "keep_externs": "--keep-externs", "budget": "--budget", "deferred": "--defer",
+           "own_window": "--own-window"}
 
 
 def link_arguments(folder, text):
