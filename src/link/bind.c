@@ -75,12 +75,24 @@ static void put_convert(const place *at, const char *kind, uint32_t to_width, ui
     put_two(at, name, to, from);
 }
 
+static bool is_float_reg(const its_operand *operand) {
+    return operand->kind == ITS_OPND_REG && its_type_is_real((its_type)operand->symbol->type);
+}
+
+/* As bits of that size: cvt takes no float for an integer, as ld and st of bits do. */
+static its_operand bits_of_float(const place *at, its_operand value) {
+    its_operand bits = temporary(at, width_of(&value));
+    put_move(at, reg_type(width_of(&value)), bits, value);
+    return bits;
+}
+
 /* A value of an st.param into a cell. Wider registers are cut; immediates keep their type. */
 static void put_into_cell(const place *at, uint32_t size, its_operand cell, its_operand value) {
     if (value.kind == ITS_OPND_F32 || value.kind == ITS_OPND_F64) {
         put_move(at, size == 4 ? ITS_TYPE_F32 : ITS_TYPE_F64, cell, value);
     } else if (value.kind == ITS_OPND_REG && width_of(&value) > (size < 2 ? 2 : size)) {
-        put_convert(at, "u", size < 2 ? 2 : size, width_of(&value), cell, value);
+        its_operand bits = is_float_reg(&value) ? bits_of_float(at, value) : value;
+        put_convert(at, "u", size < 2 ? 2 : size, width_of(&value), cell, bits);
     } else {
         if (value.kind == ITS_OPND_INT && size == 1) value.bits &= 0xff;
         put_move(at, reg_type(size), cell, value);
@@ -91,10 +103,11 @@ static void put_into_cell(const place *at, uint32_t size, its_operand cell, its_
 static void put_from_cell(const place *at, its_type type, uint32_t size, its_operand value, its_operand cell) {
     bool is_signed = type >= ITS_TYPE_S8 && type <= ITS_TYPE_S64;
     if (value.kind == ITS_OPND_SINK) return;
-    if (width_of(&value) == size)
-        put_move(at, reg_type(size), value, cell);
-    else
-        put_convert(at, is_signed ? "s" : "u", width_of(&value), size, value, cell);
+    uint32_t width = width_of(&value);
+    its_operand to = width != size && is_float_reg(&value) ? temporary(at, width) : value;
+    if (width != size) put_convert(at, is_signed ? "s" : "u", width, size, to, cell);
+    if (width == size) put_move(at, reg_type(size), value, cell);
+    if (to.symbol != value.symbol) put_move(at, reg_type(width), value, to);
 }
 
 /* -- slots --------------------------------------------------------------------------------------------------------- */
