@@ -68,6 +68,8 @@ static bool check_variable(its_verifier *v, const its_insn *insn, const its_oper
 static bool check_register(its_verifier *v, const its_insn *insn, const its_operand *argument,
                            const its_symbol *formal) {
     its_type have = its_operand_type(argument), want = (its_type)formal->type;
+    if (argument->suffix || argument->flags & (ITS_OPND_NOT | ITS_OPND_NEG))
+        return its_verify_error(v, &insn->node, argument->pos, "a call passes whole registers as they are");
     if (formal->flags & ITS_SYM_ARRAY || have == ITS_TYPE_NONE || want == ITS_TYPE_NONE) return true;
     bool in_register = formal->space == ITS_SPACE_REG;
     bool fits = in_register ? its_type_fits(want, have, false)
@@ -79,12 +81,26 @@ static bool check_register(its_verifier *v, const its_insn *insn, const its_oper
     return with_formal(v, formal);
 }
 
+/* A float for bits or a float, an integer for bits or an integer, whatever their sizes. */
+static bool check_literal(its_verifier *v, const its_insn *insn, const its_operand *argument,
+                          const its_symbol *formal) {
+    its_type_kind want = its_type_kind_of((its_type)formal->type);
+    bool real = argument->kind != ITS_OPND_INT;
+    if (formal->flags & ITS_SYM_ARRAY || want != (real ? ITS_KIND_INT : ITS_KIND_FLOAT)) return true;
+    its_verify_error(v, &insn->node, argument->pos, "this is %s number, '%s' takes %s",
+                     real ? "a floating-point" : "an integer", formal->name->text,
+                     its_type_text((its_type)formal->type));
+    return with_formal(v, formal);
+}
+
 static void check_argument(its_verifier *v, const its_insn *insn, const its_operand *argument,
                            const its_symbol *formal) {
     if (argument->kind == ITS_OPND_SYM)
         check_variable(v, insn, argument, formal);
     else if (argument->kind == ITS_OPND_REG)
         check_register(v, insn, argument, formal);
+    else if (argument->kind == ITS_OPND_INT || argument->kind == ITS_OPND_F32 || argument->kind == ITS_OPND_F64)
+        check_literal(v, insn, argument, formal);
     else if (formal->space == ITS_SPACE_REG && argument->kind != ITS_OPND_SINK &&
              !its_verify_value(v, insn, argument, (its_type)formal->type, 0))
         with_formal(v, formal);
