@@ -79,7 +79,7 @@ void its_recover(its_parser *parser) {
             next(parser);
 }
 
-static bool starts_item(const its_parser *parser) {
+bool its_starts_item(const its_parser *parser) {
     static const char *const starts[] = {".visible", ".extern", ".weak",   ".common", ".func",    ".entry",
                                          ".global",  ".const",  ".shared", ".file",   ".section", ".alias"};
     if (!tok(parser)->first_on_line) return false;
@@ -92,7 +92,7 @@ static bool starts_item(const its_parser *parser) {
 static void recover_item(its_parser *parser) {
     parser->depth = 0;
     parser->operands.count = 0;
-    while (!is_kind(parser, ITS_TOK_END) && !starts_item(parser)) next(parser);
+    while (!is_kind(parser, ITS_TOK_END) && !its_starts_item(parser)) next(parser);
 }
 
 /* -- directives that are carried through --------------------------------------------------------------------------- */
@@ -160,6 +160,7 @@ bool its_parse_directive(its_parser *parser) {
         if (!directive_token(parser, &operand)) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, operand);
     }
+    if (comma) return its_unexpected(parser, "something behind the ','");
     parser->semicolon = !attribute && is_kind(parser, ';');
     size_t count = parser->operands.count - base;
     if (count > UINT16_MAX) return its_error(parser, pos, "a directive of more than 65535 words");

@@ -336,7 +336,7 @@ static bool header(its_parser *parser, its_func *func, uint16_t flags) {
         ok = parse_params(parser, &func->params, true, false);
     }
     parser->semicolon = false;
-    while (ok && !parser->semicolon && is_kind(parser, ITS_TOK_DOT))
+    while (ok && !parser->semicolon && is_kind(parser, ITS_TOK_DOT) && !its_starts_item(parser))
         ok = its_is_dot(parser, ".attribute") ? its_unexpected(parser, "attributes in front of the function's name")
                                               : its_parse_directive(parser);
     parser->list = outer;
@@ -381,7 +381,8 @@ bool its_parse_func(its_parser *parser, uint16_t flags) {
         func->node.flags = 0;
         if (!func->symbol->func) func->symbol->func = func;
         func->symbol->flags |= flags;
-        if (!parser->semicolon) ok = its_expect(parser, ';', "'{' or ';'");
+        /* ptxas, too, wants no `;` where the next item begins */
+        if (!parser->semicolon && !its_starts_item(parser)) ok = its_expect(parser, ';', "'{' or ';'");
     }
     if (parser->scopes.count > 2 && !ok) /* the body broke off: drop its scopes */
         while (parser->scopes.count > 2) its_scope_drop(parser);

@@ -224,6 +224,7 @@ static void check_insn(its_verifier *v, const its_insn *insn) {
     check_guard(v, insn);
     check_specials(v, insn);
     const its_mnemonic *m = its_mnemonic_of(v->ctx, insn->name);
+    if (m->op == ITS_OP_CALL && m->unknown_mod) its_verify_call(v, insn, m); /* whatever it adds, it is a call */
     if (m->op == ITS_OP_UNKNOWN || m->unknown_mod || !*its_op_pattern((its_op)m->op)) return;
     if (check_form(v, insn, m)) check_access(v, insn, m);
     check_barrier(v, insn, m);
