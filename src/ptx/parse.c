@@ -82,7 +82,6 @@ void its_recover(its_parser *parser) {
 bool its_starts_item(const its_parser *parser) {
     static const char *const starts[] = {".visible", ".extern", ".weak",   ".common", ".func",    ".entry",
                                          ".global",  ".const",  ".shared", ".file",   ".section", ".alias"};
-    if (!tok(parser)->first_on_line) return false;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (its_is_dot(parser, starts[i])) return true;
     return false;
@@ -92,7 +91,7 @@ bool its_starts_item(const its_parser *parser) {
 static void recover_item(its_parser *parser) {
     parser->depth = 0;
     parser->operands.count = 0;
-    while (!is_kind(parser, ITS_TOK_END) && !its_starts_item(parser)) next(parser);
+    while (!is_kind(parser, ITS_TOK_END) && !(tok(parser)->first_on_line && its_starts_item(parser))) next(parser);
 }
 
 /* -- directives that are carried through --------------------------------------------------------------------------- */

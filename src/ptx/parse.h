@@ -118,8 +118,8 @@ its_symbol *its_symbol_of_head(its_parser *parser, const its_decl_head *head);
 bool its_parse_func(its_parser *parser, uint16_t flags); /* at `.func` or `.entry` */
 
 /* parse.c */
-bool its_starts_item(const its_parser *parser); /* of a module, at the start of a line */
-bool its_parse_directive(its_parser *parser); /* any, at its `.word`: see parse.c */
+bool its_starts_item(const its_parser *parser); /* of a module */
+bool its_parse_directive(its_parser *parser);   /* any, at its `.word`: see parse.c */
 bool its_parse_file(its_parser *parser);
 bool its_parse_section(its_parser *parser);
 void its_recover(its_parser *parser); /* to behind the next `;`, or to a `}` */

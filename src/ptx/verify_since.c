@@ -119,6 +119,8 @@ void its_verify_since(its_verifier *v, const its_insn *insn, const its_mnemonic 
     if (form && m->gated) check_in_form(v, insn, m, form);
 }
 
+#define OLDEST 30u /* before it PTX had another ABI, and no ptxas in use takes it */
+
 /* "sm_90a" is 90 and specific. Other targets (texmode, debug) stand beside it. */
 void its_since_target(its_verifier *v) {
     for (uint32_t i = 0; i < v->module->n_targets && !v->sm; i++) {
@@ -128,5 +130,10 @@ void its_since_target(its_verifier *v) {
         unsigned long number = strtoul(text + 3, &end, 10);
         v->sm = number < 10000 ? (uint32_t)number : 0;
         v->suffix = *end;
+        bool specific = *end == 'a' || *end == 'f';
+        if (v->sm < OLDEST || end[specific])
+            its_verify_error(v, NULL, v->module->target_pos,
+                             "'%s' is no target of PTX: those are sm_%u and up, such as sm_80, sm_90a or sm_100f", text,
+                             OLDEST);
     }
 }

@@ -135,7 +135,7 @@ static const sample modules[] = {
     {".weak .func w()\n{\n\tret;\n}\n", NULL},
     {".extern .func (.param .b32 r) e(.param .align 8 .b8 s[24]);\n", NULL},
     {".func f;\n", NULL},
-    {".func f()\n.func g()\n{\n\tret;\n}\n", ".func f();\n.func g()\n{\n\tret;\n}\n"},
+    {".func f() .func g()\n{\n\tret;\n}\n", ".func f();\n.func g()\n{\n\tret;\n}\n"},
     {".func .attribute(.unified(1, 2)) u()\n{\n\tret;\n}\n",
      ".func .attribute ( .unified ( 1 , 2 ) ) u()\n{\n\tret;\n}\n"},
     {".extern .func (.param .b32 f) f(.param .b32 a);\n.global .u64 t = f;\n", NULL},
