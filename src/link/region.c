@@ -140,7 +140,10 @@ static void check_arg(region_call *call, uint32_t index, const its_operand *arg,
     switch (arg->kind) {
     case ITS_OPND_REG:
     case ITS_OPND_SYM:
-        if (is_pred(arg))
+        if (arg->suffix)
+            fail_at(call, arg, formal,
+                    say(call, "argument %u is a part of a register, %s", index + 1, arg->suffix->text));
+        else if (is_pred(arg))
             check_pred(call, index, arg, formal);
         else if (arg->kind == ITS_OPND_SYM && arg->symbol->kind != ITS_SYM_VAR && arg->symbol->kind != ITS_SYM_FUNC)
             fail_at(call, arg, formal, say(call, "argument %u is no value", index + 1));
@@ -170,7 +173,7 @@ static void check_result(region_call *call) {
     const its_operand *result = result_of(call);
     if (call->parts.n_results > 1) fail_at(call, &call->parts.results[1], NULL, "a call has at most one result");
     if (!result) return;
-    if (result->kind != ITS_OPND_REG || is_pred(result) || size_of(call, result) > 8) {
+    if (result->kind != ITS_OPND_REG || result->suffix || is_pred(result) || size_of(call, result) > 8) {
         fail_at(call, result, NULL, "the result of a region call is a register of 16, 32 or 64 bits, or _");
         return;
     }
