@@ -230,6 +230,8 @@ static bool alias(its_parser *parser) {
     }
     if (symbols[0]->flags & ITS_SYM_DEFINED)
         return its_error(parser, pos, "'%s' has a definition and can't be an alias", symbols[0]->name->text);
+    if (symbols[1]->link || symbols[0] == symbols[1]) /* so they never go round in a circle */
+        return its_error(parser, pos, "'%s' is an alias itself and can't have one", symbols[1]->name->text);
     its_alias *node = its_node_new(parser->module, ITS_NODE_ALIAS, sizeof *node, parser->module->origin, pos);
     node->symbol = symbols[0];
     symbols[0]->flags |= ITS_SYM_DEFINED;
