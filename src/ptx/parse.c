@@ -161,9 +161,10 @@ bool its_parse_directive(its_parser *parser) {
     }
     if (comma) return its_unexpected(parser, "something behind the ','");
     parser->semicolon = !attribute && is_kind(parser, ';');
+    its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;
+    if (kind == ITS_NODE_PRAGMA && !parser->semicolon) return its_unexpected(parser, "';'");
     size_t count = parser->operands.count - base;
     if (count > UINT16_MAX) return its_error(parser, pos, "a directive of more than 65535 words");
-    its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;
     its_directive *node =
         its_node_new(parser->module, kind, sizeof *node + count * sizeof *node->ops, parser->module->origin, pos);
     node->name = name;
