@@ -135,6 +135,34 @@ static bool directive_ends(const its_parser *parser, bool comma) {
            (!comma && (token->first_on_line || (in_header && token->kind == ITS_TOK_DOT)));
 }
 
+enum { MOST_BRACKETS = 32 };
+
+typedef struct brackets {
+    uint32_t depth;
+    char close[MOST_BRACKETS]; /* what the open ones end with */
+    uint32_t pos[MOST_BRACKETS];
+} brackets;
+
+/* Counts the current token in, if it is a bracket. */
+static bool bracket(its_parser *parser, brackets *open) {
+    uint8_t kind = tok(parser)->kind;
+    uint32_t pos = tok(parser)->pos;
+    if (kind == '(' || kind == '[' || kind == '{') {
+        if (open->depth == MOST_BRACKETS)
+            return its_error(parser, pos, "a directive with more than %d open brackets", MOST_BRACKETS);
+        open->close[open->depth] = kind == '(' ? ')' : kind == '[' ? ']' : '}';
+        open->pos[open->depth++] = pos;
+    } else if (kind == ')' || kind == ']' || kind == '}' || (kind == ITS_TOK_END && open->depth)) {
+        if (!open->depth) return its_unexpected(parser, "the end of the directive");
+        char wanted[4] = {'\'', open->close[--open->depth], '\''};
+        if (kind == wanted[1]) return true;
+        its_unexpected(parser, wanted);
+        its_diag_also(parser->ctx, its_at(parser->module->source, open->pos[open->depth]), "opened here");
+        return false;
+    }
+    return true;
+}
+
 /*
  * `.word` and what follows it, up to a `;`, which is then part of it. Without one it ends where the line does, if no
  * bracket is open and no comma stands at the end; in front of a `{` or `}`; in a function's header also in front of the
@@ -144,17 +172,15 @@ bool its_parse_directive(its_parser *parser) {
     its_name name = its_token_name(parser);
     uint32_t pos = tok(parser)->pos;
     size_t base = parser->operands.count;
-    unsigned depth = 0;
+    brackets open = {0};
     bool comma = false, attribute = strcmp(name->text, ".attribute") == 0;
     next(parser);
     if (attribute && !is_kind(parser, '(')) return its_unexpected(parser, "'('");
     for (bool first = true;; first = false) {
-        uint8_t kind = tok(parser)->kind;
-        if (kind == ITS_TOK_END) break;
-        if (depth == 0 && (attribute ? !first : directive_ends(parser, comma))) break;
-        if (kind == '(' || kind == '[' || kind == '{') depth++;
-        if ((kind == ')' || kind == ']' || kind == '}') && depth) depth--;
-        comma = kind == ',';
+        if (!open.depth && (is_kind(parser, ITS_TOK_END) || (attribute ? !first : directive_ends(parser, comma))))
+            break;
+        if (!bracket(parser, &open)) return false;
+        comma = is_kind(parser, ',');
         its_operand operand;
         if (!directive_token(parser, &operand)) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, operand);
