@@ -265,9 +265,17 @@ static its_status make_grid(its_sim_backend *sim, const its_function *function, 
     its_sim_launch what = {.shared = launch->shared, .params = params};
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
+    its_device_lock(sim->device); /* what a grid needs of its own is entered in the memory table */
     its_status status = its_sim_grid_new(ctx, entry, &what, grid);
+    its_device_unlock(sim->device);
     its_free(ctx, params);
     return status;
+}
+
+static void free_grid(its_sim_backend *sim, its_sim_grid *grid) {
+    its_device_lock(sim->device);
+    its_sim_grid_free(grid);
+    its_device_unlock(sim->device);
 }
 
 static its_status sim_launch(its_backend *backend, its_function *function, const its_launch *launch) {
@@ -280,7 +288,7 @@ static its_status sim_launch(its_backend *backend, its_function *function, const
     if (status == ITS_OK) status = make_grid(sim, function, launch, &work.kernel.grid);
     if (status != ITS_OK) return status;
     status = its_device_enqueue(sim->device, launch->stream, &work);
-    if (status != ITS_OK) its_sim_grid_free(work.kernel.grid);
+    if (status != ITS_OK) free_grid(sim, work.kernel.grid);
     return status;
 }
 

@@ -43,14 +43,6 @@ static const char *text_of(const void *user, char *buffer, size_t size) {
     return user;
 }
 
-/* Memory of this PE or symmetric memory of any: what kernels can reach as well. */
-static bool is_device(const its_device *device, const void *at) {
-    const its_world *world = device->pe->world;
-    uint64_t address = (uint64_t)(uintptr_t)at;
-    return its_world_heap_owner(world, address) >= 0 ||
-           address - (uint64_t)(uintptr_t)its_world_private(world, world->pe) < world->control->private_stride;
-}
-
 static bool complain(its_device *device, const char *what, const void *at, bool write,
                      const its_race_conflict *conflict) {
     its_sim_nearby nearby = {0};
@@ -69,7 +61,7 @@ static bool complain(its_device *device, const char *what, const void *at, bool 
 static bool access_memory(its_device *device, its_stream_queue *stream, const char *what, void *at, size_t size,
                           bool write, const void *source) {
     its_race_conflict conflict;
-    if (!size || !is_device(device, at)) return true;
+    if (!size || !its_device_reaches(device, at)) return true;
     its_race_by by = {.site = its_race_site(race_of(device), what, text_of, what)};
     if (its_race_access(stream->race, NULL, NULL, at, size, write, false, by, &conflict)) return true;
     if (conflict.both_write && source && memcmp(at, source, size) == 0) return true;

@@ -64,6 +64,19 @@ its_event_state *its_device_find_event(its_device *device, its_event id) {
     return NULL;
 }
 
+/* For the host, which must not use one that it has freed. */
+static its_event_state *find_live_event(its_device *device, its_event id) {
+    its_event_state *e = its_device_find_event(device, id);
+    return e && !e->dying ? e : NULL;
+}
+
+bool its_device_reaches(const its_device *device, const void *at) {
+    const its_world *world = device->pe->world;
+    uint64_t address = (uint64_t)(uintptr_t)at;
+    return its_world_heap_owner(world, address) >= 0 ||
+           address - (uint64_t)(uintptr_t)its_world_private(world, world->pe) < world->control->private_stride;
+}
+
 /* Makes room for one more element; the lists are short and grow rarely. */
 static bool grow(its_context *ctx, void *list, size_t count, size_t *capacity, size_t size) {
     if (count < *capacity) return true;
@@ -335,6 +348,7 @@ static its_status append(its_device *device, its_stream_queue *s, const its_work
         return its_no_memory(device->ctx);
     }
     copy->number = device->next_number++;
+    copy->generation = its_sim_memory_generation(device->pe->memory);
     if (s->last)
         s->last->next = copy;
     else
@@ -383,6 +397,9 @@ static bool interrupted(its_device *device, uint64_t *last_asked) {
  */
 static its_status wait_until_done(device_wait wait) {
     its_device *device = wait.device;
+    if (pthread_equal(device->thread, pthread_self()))
+        return its_fail(device->ctx, ITS_ERR_USAGE, "it may not call CUDA at all: let it set a flag for the host",
+                        "PE %u waits for a stream in a function that a stream calls", device->pe->world->pe);
     its_hosts *hosts = &device->pe->world->hosts;
     its_activity *activity = &its_world_me(device->pe->world)->host;
     if (wait_over(&wait)) return ITS_OK;
@@ -458,16 +475,16 @@ its_status its_device_event_new(its_device *device, its_event *id) {
 
 its_status its_device_event_free(its_device *device, its_event id) {
     its_device_lock(device);
-    its_event_state *e = its_device_find_event(device, id);
+    its_event_state *e = find_live_event(device, id);
     if (!e) return leave(device, no_event(device, id));
-    its_free(device->ctx, e->seen);
-    *e = device->events[--device->n_events];
+    e->dying = true;
+    pthread_cond_signal(&device->work);
     return leave(device, ITS_OK);
 }
 
 its_status its_device_event_record(its_device *device, its_event id, uint64_t stream_id) {
     its_device_lock(device);
-    its_event_state *e = its_device_find_event(device, id);
+    its_event_state *e = find_live_event(device, id);
     its_stream_queue *s = find_stream(device, stream_id);
     if (!e) return leave(device, no_event(device, id));
     if (!s) return leave(device, no_stream(device, stream_id));
@@ -480,7 +497,7 @@ its_status its_device_event_record(its_device *device, its_event id, uint64_t st
 
 its_status its_device_event_wait(its_device *device, its_event id, uint64_t stream_id) {
     its_device_lock(device);
-    const its_event_state *e = its_device_find_event(device, id);
+    const its_event_state *e = find_live_event(device, id);
     its_stream_queue *s = find_stream(device, stream_id);
     if (!e) return leave(device, no_event(device, id));
     if (!s) return leave(device, no_stream(device, stream_id));
@@ -491,7 +508,7 @@ its_status its_device_event_wait(its_device *device, its_event id, uint64_t stre
 
 its_status its_device_event_done(its_device *device, its_event id, bool *done) {
     its_device_lock(device);
-    const its_event_state *e = its_device_find_event(device, id);
+    const its_event_state *e = find_live_event(device, id);
     if (!e) return leave(device, no_event(device, id));
     *done = e->reached >= e->recorded;
     if (*done) its_race_host_waited_event(device, e);
@@ -505,7 +522,7 @@ static bool event_done(const device_wait *wait) {
 
 its_status its_device_event_synchronize(its_device *device, its_event id) {
     its_device_lock(device);
-    const its_event_state *e = its_device_find_event(device, id);
+    const its_event_state *e = find_live_event(device, id);
     if (!e) return leave(device, no_event(device, id));
     its_status status = wait_until_done((device_wait){device, id, e->recorded, event_done});
     if (status != ITS_OK) return leave(device, status);
@@ -516,7 +533,7 @@ its_status its_device_event_synchronize(its_device *device, its_event id) {
 
 its_status its_device_event_time(its_device *device, its_event id, uint64_t *time) {
     its_device_lock(device);
-    const its_event_state *e = its_device_find_event(device, id);
+    const its_event_state *e = find_live_event(device, id);
     if (!e) return leave(device, no_event(device, id));
     *time = e->time;
     return leave(device, ITS_OK);

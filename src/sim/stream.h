@@ -45,9 +45,10 @@ struct its_work {
     its_work *next;
     its_work_kind kind;
     bool begun;
-    bool followed;   /* what was before it is known to be */
-    uint64_t number; /* in the order of all work of the device */
-    uint32_t *seen;  /* by the host when it was put into the stream; see race.h */
+    bool followed;       /* what was before it is known to be */
+    uint64_t number;     /* in the order of all work of the device */
+    uint64_t generation; /* of the memory table, when it was put into the stream */
+    uint32_t *seen;      /* by the host when it was put into the stream; see race.h */
     union {
         struct {
             its_sim_grid *grid;

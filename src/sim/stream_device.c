@@ -59,6 +59,38 @@ static void stop_by_complaint(its_device *device) {
     its_device_tell(device);
 }
 
+/* -- memory that was freed while work waited for its turn ---------------------------------------------------------- */
+
+/* False, with a complaint, if device memory that was there when the work was put into the stream is there no more. */
+static bool still_there(its_device *device, const char *what, const void *at, size_t size) {
+    its_sim_range range;
+    uint64_t address = (uint64_t)(uintptr_t)at;
+    if (!size || !its_device_reaches(device, at)) return true;
+    if (its_sim_memory_find(device->pe->memory, address, &range) && size <= range.end - address) return true;
+    its_fail(device->complaints, ITS_ERR_FAULT, "wait for the stream before memory that its work uses is freed",
+             "PE %u: %s %zu bytes at %p, which were freed before the stream got there", (unsigned)device->pe->world->pe,
+             what, size, at);
+    return false;
+}
+
+/* What kernels use is looked at with each access, and what was checked for other work when it was asked for, here. */
+static bool memory_is_there(its_device *device, const its_work *work) {
+    if (work->generation == its_sim_memory_generation(device->pe->memory)) return true;
+    switch (work->kind) {
+    case ITS_WORK_COPY:
+        return still_there(device, "a copy on a stream reads", work->copy.from, work->copy.size) &&
+               still_there(device, "a copy on a stream writes", work->copy.to, work->copy.size);
+    case ITS_WORK_FILL:
+        return still_there(device, "a fill on a stream writes", work->fill.at, work->fill.size);
+    case ITS_WORK_SIGNAL:
+        return still_there(device, "a signal on a stream writes", work->signal.at, work->signal.width);
+    case ITS_WORK_WAIT_SIGNAL:
+        return still_there(device, "a wait on a stream reads", work->signal.at, work->signal.width);
+    default:
+        return true;
+    }
+}
+
 /* -- steps --------------------------------------------------------------------------------------------------------- */
 
 typedef enum step_result { STEP_DONE, STEP_RAN, STEP_BLOCKED, STEP_STOPPED } step_result;
@@ -211,7 +243,7 @@ static step_result step_stream(its_device *device, size_t index) {
     uint64_t id = s->id;
     bool barrier = s->first->kind == ITS_WORK_BARRIER;
     its_race_stream_begin(device, s);
-    if (!its_race_stream_access(device, s)) {
+    if (!memory_is_there(device, s->first) || !its_race_stream_access(device, s)) {
         stop_by_complaint(device);
         return STEP_STOPPED;
     }
@@ -232,8 +264,13 @@ static void let_others(its_device *device) {
     if (atomic_load(&device->wanted)) its_device_timed_wait(device, &device->turn, longest_nap);
 }
 
-/* Streams that were freed go away once they are empty. */
-static void bury(its_device *device) {
+/* Streams that were freed go away once they are empty; events when no work is left that could wait for them. */
+static void bury(its_device *device, bool any_work) {
+    for (size_t i = 0; i < device->n_events && !any_work; i++)
+        if (device->events[i].dying) {
+            its_free(device->ctx, device->events[i].seen);
+            device->events[i--] = device->events[--device->n_events];
+        }
     for (size_t i = 1; i < device->n_streams; i++)
         if (device->streams[i].dying && !device->streams[i].first) {
             its_race_agent_free(device->streams[i].race);
@@ -319,7 +356,7 @@ static void mind_deadlock(its_device *device, bool any_work) {
     epoch = its_world_epoch(world);
     if (epoch != device->epoch)
         watch(device, epoch);
-    else if (kernels_stuck(device) && its_hosts_blocked(&world->hosts, 1) && its_world_blocked(world, epoch))
+    else if (kernels_stuck(device) && its_hosts_blocked(&world->hosts, changes, 1) && its_world_blocked(world, epoch))
         its_world_say_stuck(world);
     if (any_work && its_world_is_stuck(world)) stop_by_deadlock(device);
 }
@@ -342,6 +379,7 @@ static void mind_others(its_device *device, uint64_t grace) {
  */
 static void nap(its_device *device, bool any_work, uint64_t *length) {
     if (*length == 0) show_waiting(device);
+    bury(device, any_work);
     mind_deadlock(device, any_work);
     if (any_work && !device->stopped) mind_others(device, grace_waiting);
     *length = *length ? *length * 2 : 20000;
@@ -352,7 +390,7 @@ static void nap(its_device *device, bool any_work, uint64_t *length) {
 
 static void sleep_until_work(its_device *device) {
     its_activity *activity = &its_world_me(device->pe->world)->device;
-    bury(device);
+    bury(device, false);
     its_activity_set(activity, ITS_ACTIVITY_IDLE, 0, 0);
     pthread_cond_wait(&device->work, &device->mutex);
     its_activity_set(activity, ITS_ACTIVITY_RUNNING, 0, 0);

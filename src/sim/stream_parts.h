@@ -17,6 +17,7 @@ typedef struct its_stream_queue {
 
 typedef struct its_event_state {
     its_event id;
+    bool dying;                 /* freed by the host: work that was queued before still reaches it and waits for it */
     uint64_t recorded, reached; /* versions */
     uint64_t time;
     uint32_t *seen; /* by the stream that reached it; see race.h */
@@ -60,7 +61,9 @@ void its_device_timed_wait(its_device *device, pthread_cond_t *condition, uint64
 
 /* All of these want the lock. */
 void its_device_tell(its_device *device); /* that something was done: wakes host threads that wait */
-its_event_state *its_device_find_event(its_device *device, its_event id);
+its_event_state *its_device_find_event(its_device *device, its_event id); /* a dying one, too */
+/* Whether an address is one that kernels of this PE can reach: in its own memory or in any symmetric heap. */
+bool its_device_reaches(const its_device *device, const void *at);
 /* Ends the first piece of work of a stream. Grids go to `finished`, for the host thread to free. */
 void its_device_pop(its_device *device, its_stream_queue *stream);
 void its_device_drop_all(its_device *device);

@@ -117,9 +117,9 @@ static bool none_is_over(const its_hosts *hosts) {
     return true;
 }
 
-bool its_hosts_blocked(its_hosts *hosts, uint32_t own_threads) {
+bool its_hosts_blocked(its_hosts *hosts, uint64_t changes, uint32_t own_threads) {
     pthread_mutex_lock(&hosts->mutex);
-    bool blocked = hosts->n_waits && none_is_over(hosts);
+    bool blocked = hosts->n_waits && hosts->changes == changes && none_is_over(hosts);
     uint32_t waiting = hosts->n_waits, threads = hosts->threads;
     pthread_mutex_unlock(&hosts->mutex);
     if (!blocked) return false;

@@ -53,7 +53,10 @@ bool its_hosts_interrupted(its_hosts *hosts);
 #define ITS_HOSTS_PATIENCE ((uint64_t)50000000)
 /* Whether any thread waits, and how often one has begun or ended to. */
 bool its_hosts_wait(its_hosts *hosts, uint64_t *changes);
-/* Every thread that may do something is in a wait that is not over. `own_threads` of the process are not the host's. */
-bool its_hosts_blocked(its_hosts *hosts, uint32_t own_threads);
+/*
+ * Every thread that may do something is in a wait that is not over, and has been since `changes` was what it is.
+ * `own_threads` of the process are not the host's.
+ */
+bool its_hosts_blocked(its_hosts *hosts, uint64_t changes, uint32_t own_threads);
 
 #endif

@@ -192,6 +192,41 @@ static void test_events(void **state) {
     run(1, events);
 }
 
+/* As CUDA has it, an event may be freed as soon as a stream was told to wait for it, reached or not. */
+static void freed_events(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    its_stream a, b, c;
+    ok(its_sim_stream_new(sim, false, &a));
+    ok(its_sim_stream_new(sim, false, &b));
+    ok(its_sim_stream_new(sim, false, &c));
+    uint64_t block = new_block(ctx, sim, number, 16), copy = new_block(ctx, sim, number, 8);
+    for (uint64_t round = 1; round <= 50; round++) {
+        its_event event;
+        ok(its_sim_fill(sim, block, 0, 1, 16, a));
+        ok(OPS->stream_wait(BACKEND, a));
+        ok(its_sim_event_new(sim, &event));
+        ok(its_sim_wait_signal_on_stream(sim, block + 8, ITS_EQ, round, 8, false, a));
+        ok(its_sim_fill(sim, block, round, 4, 8, a));
+        ok(its_sim_event_record(sim, event, a));
+        ok(its_sim_event_wait(sim, event, b));
+        ok(its_sim_event_free(sim, event));
+        expect(its_sim_event_wait(sim, event, b) == ITS_ERR_USAGE);
+        expect(strstr(last_message(ctx), "there is no event"));
+        ok(OPS->copy(BACKEND, ITS_COPY_DEVICE, copy, block, 8, b));
+        bool idle;
+        ok(its_sim_stream_idle(sim, b, &idle));
+        expect(!idle);
+        ok(its_sim_signal_on_stream(sim, block + 8, round, false, c));
+        ok(OPS->wait(BACKEND));
+        expect(*(uint64_t *)(uintptr_t)copy == (round | round << 32));
+    }
+}
+
+static void test_freed_events(void **state) {
+    (void)state;
+    run(1, freed_events);
+}
+
 /* Work of the default stream stands between what was put into blocking streams before and after it. */
 static void default_stream(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
     (void)n;
@@ -314,6 +349,94 @@ static void comparisons(its_context *ctx, its_sim_backend *sim, uint32_t number,
 static void test_comparisons(void **state) {
     (void)state;
     run(1, comparisons);
+}
+
+/* -- mistakes ------------------------------------------------------------------------------------------------------ */
+
+/* Memory that is freed while work in a stream waits to use it. `late` puts that work into the stream. */
+typedef its_status late_work(its_sim_backend *sim, uint64_t address, its_stream stream);
+
+static its_status late_copy(its_sim_backend *sim, uint64_t address, its_stream stream) {
+    static const char text[64];
+    return OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, address, (uint64_t)(uintptr_t)text, sizeof text, stream);
+}
+static its_status late_read(its_sim_backend *sim, uint64_t address, its_stream stream) {
+    return its_sim_copy(sim, address - 4096, true, address, true, 64, ITS_HOST_NONE, stream);
+}
+static its_status late_fill(its_sim_backend *sim, uint64_t address, its_stream stream) {
+    return its_sim_fill(sim, address, 0, 4, 64, stream);
+}
+static its_status late_signal(its_sim_backend *sim, uint64_t address, its_stream stream) {
+    return its_sim_signal_on_stream(sim, address, 1, true, stream);
+}
+static its_status late_wait(its_sim_backend *sim, uint64_t address, its_stream stream) {
+    return its_sim_wait_signal_on_stream(sim, address, ITS_EQ, 1, 4, false, stream);
+}
+
+static void freed_too_early(its_context *ctx, its_sim_backend *sim, uint32_t number, late_work *late,
+                            const char *message) {
+    uint64_t stays, gate, goes;
+    its_stream stream, other;
+    ok(its_sim_stream_new(sim, false, &stream));
+    ok(its_sim_stream_new(sim, false, &other));
+    ok(its_sim_symmetric_alloc(sim, "test", 64, 4096, &stays));
+    ok(its_sim_symmetric_alloc(sim, "test", 64, 4096, &goes));
+    expect(goes == stays + 4096);
+    gate = new_block(ctx, sim, number, 8);
+    ok(its_sim_fill(sim, gate, 0, 1, 8, 0));
+    ok(OPS->wait(BACKEND));
+    ok(its_sim_wait_signal_on_stream(sim, gate, ITS_EQ, 1, 8, false, stream));
+    ok(late(sim, goes, stream));
+    ok(its_sim_symmetric_free(sim, "test", goes));
+    ok(its_sim_signal_on_stream(sim, gate, 1, false, other));
+    expect(OPS->wait(BACKEND) == ITS_ERR_FAULT);
+    expect(strstr(last_message(ctx), message) != NULL);
+    expect(strstr(last_message(ctx), "were freed before the stream got there") != NULL);
+}
+
+#define FREED_TOO_EARLY(late, message)                                                              \
+    static void freed_##late(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) { \
+        (void)n;                                                                                    \
+        freed_too_early(ctx, sim, number, late, message);                                           \
+    }
+FREED_TOO_EARLY(late_copy, "PE 0: a copy on a stream writes 64 bytes at ")
+FREED_TOO_EARLY(late_read, "PE 0: a copy on a stream reads 64 bytes at ")
+FREED_TOO_EARLY(late_fill, "PE 0: a fill on a stream writes 64 bytes at ")
+FREED_TOO_EARLY(late_signal, "PE 0: a signal on a stream writes 8 bytes at ")
+FREED_TOO_EARLY(late_wait, "PE 0: a wait on a stream reads 4 bytes at ")
+
+static void test_freed_too_early(void **state) {
+    (void)state;
+    run(1, freed_late_copy);
+    run(1, freed_late_read);
+    run(1, freed_late_fill);
+    run(1, freed_late_signal);
+    run(1, freed_late_wait);
+}
+
+typedef struct self_wait {
+    its_sim_backend *sim;
+    _Atomic int status;
+} self_wait;
+
+static void wait_for_itself(void *user) {
+    self_wait *it = user;
+    atomic_store(&it->status, (int)it->sim->base.ops->wait(&it->sim->base));
+}
+
+/* A function that a stream calls may not wait for the device, whose thread it has. */
+static void waits_for_itself(its_context *ctx, its_sim_backend *sim, uint32_t number, uint32_t n) {
+    (void)n;
+    self_wait it = {.sim = sim, .status = -1};
+    ok(its_sim_host_call(sim, 0, wait_for_itself, &it));
+    ok(OPS->wait(BACKEND));
+    expect(atomic_load(&it.status) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), "PE 0 waits for a stream in a function that a stream calls"));
+}
+
+static void test_waits_for_itself(void **state) {
+    (void)state;
+    run(1, waits_for_itself);
 }
 
 /* -- several PEs --------------------------------------------------------------------------------------------------- */
@@ -529,14 +652,24 @@ static void test_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),        cmocka_unit_test(test_in_order),
-        cmocka_unit_test(test_bad_copies),   cmocka_unit_test(test_side_by_side),
-        cmocka_unit_test(test_events),       cmocka_unit_test(test_default_stream),
-        cmocka_unit_test(test_chained),      cmocka_unit_test(test_comparisons),
-        cmocka_unit_test(test_ring),         cmocka_unit_test(test_barrier_beside_work),
-        cmocka_unit_test(test_sub_teams),    cmocka_unit_test(test_one_dies),
-        cmocka_unit_test(test_two_barriers), cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_bad_copies),
+        cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_default_stream),
+        cmocka_unit_test(test_chained),
+        cmocka_unit_test(test_comparisons),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_barrier_beside_work),
+        cmocka_unit_test(test_sub_teams),
+        cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_two_barriers),
+        cmocka_unit_test(test_left_alone),
         cmocka_unit_test(test_quiet_wait),
+        cmocka_unit_test(test_freed_events),
+        cmocka_unit_test(test_freed_too_early),
+        cmocka_unit_test(test_waits_for_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
