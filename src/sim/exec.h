@@ -168,6 +168,13 @@ typedef struct its_sim_race_doubt {
     char before[8]; /* at conflict.address */
 } its_sim_race_doubt;
 
+/* Those of one operation: a lane writes 32 bytes at most. */
+enum { ITS_SIM_MOST_DOUBTS = ITS_LANES * 4 };
+typedef struct its_sim_race_doubts {
+    uint32_t count;
+    its_sim_race_doubt items[ITS_SIM_MOST_DOUBTS];
+} its_sim_race_doubts;
+
 /* What the running operation sees. */
 struct its_sim_exec {
     its_sim_grid *grid;
@@ -179,7 +186,7 @@ struct its_sim_exec {
     char *regs;     /* frame of the running fragment */
     bool progress;  /* something other than going round the same way was done in this slice; once set it stays so */
     uint64_t count; /* operations in this slice */
-    its_sim_race_doubt doubt;
+    its_sim_race_doubts doubts;
     _Alignas(64) char scratch[ITS_LANES * 16];
 };
 

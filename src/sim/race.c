@@ -19,6 +19,7 @@ typedef struct race_place {
     _Atomic uint64_t key; /* 0: free */
     uint64_t value;
     _Atomic uint32_t busy;
+    _Atomic bool crowded; /* other keys share it */
     uint32_t vector[];
 } race_place;
 
@@ -239,7 +240,10 @@ static size_t hash(uint64_t key) {
     return (size_t)(key * 0x9e3779b97f4a7c15ull >> 40);
 }
 
-/* The place of a key, made if there is none; when all are taken some keys share one. */
+/*
+ * The place of a key, made if there is none. When all are taken some keys share one, which then keeps whatever is
+ * released through any of them.
+ */
 static race_place *place_of(const its_race *race, char *places, uint64_t key, bool make) {
     size_t size = place_size(race->n_agents);
     race_place *place = NULL;
@@ -251,6 +255,7 @@ static race_place *place_of(const its_race *race, char *places, uint64_t key, bo
         if (!make) return NULL;
         if (atomic_compare_exchange_strong(&place->key, &is, key) || is == key) return place;
     }
+    if (make) atomic_store(&place->crowded, true);
     return place;
 }
 
@@ -265,7 +270,7 @@ static void hold(race_place *place) {
 static void put(const its_race_agent *agent, char *places, uint64_t key, uint64_t value, const uint32_t *vector) {
     race_place *place = place_of(agent->race, places, key, true);
     hold(place);
-    if (place->value != value) clear_vector(agent->race, place->vector);
+    if (place->value != value && !atomic_load(&place->crowded)) clear_vector(agent->race, place->vector);
     place->value = value;
     if (vector)
         join(agent->race, place->vector, vector);
@@ -445,7 +450,7 @@ static uint32_t clock_of(uint64_t word) {
 
 /* CTAs beyond 2^32 are told apart no more; that is for reports only. */
 static uint64_t pack_by(its_race_by by) {
-    return (by.cta & UINT32_MAX) << 32 | (uint64_t)by.site << 10 | (uint64_t)(by.warp & 31) << 5 | by.lane;
+    return (by.cta & UINT32_MAX) << 32 | (uint64_t)by.site << 10 | (uint64_t)(by.warp & 31) << 5 | (by.lane & 31);
 }
 
 static bool ordered(const its_race_agent *agent, uint64_t word) {
@@ -462,7 +467,7 @@ static bool conflicts(const its_race_agent *agent, uint64_t word, uint64_t mine)
 static void tell(const its_race *race, its_race_conflict *conflict, uint64_t address, uint64_t word, uint64_t mine,
                  uint64_t by, bool other_writes, bool write) {
     uint32_t pe = agent_of(word) / race->per_pe;
-    *conflict = (its_race_conflict){.found = true, .both_write = other_writes && write, .other_writes = other_writes};
+    *conflict = (its_race_conflict){.both_write = other_writes && write, .other_writes = other_writes};
     conflict->address = address;
     conflict->bytes = mask_of(word) & mask_of(mine);
     conflict->pe = pe < race->world->control->n_pes ? pe : 0;
@@ -480,19 +485,21 @@ static void remember(uint64_t *word, uint64_t *who, uint64_t mine, uint64_t by) 
     __atomic_store_n(word, mine, __ATOMIC_RELAXED);
 }
 
-/* Of several conflicts one between a read and a write is told about: two writes may turn out to write the same. */
-static void check_cell(its_race_agent *agent, its_race_cell *cell, uint64_t tag, uint64_t mine, uint64_t by, bool write,
+/* True if there is a conflict, which `conflict` then tells: with who has read, or else with who has written. */
+static bool check_cell(its_race_agent *agent, its_race_cell *cell, uint64_t tag, uint64_t mine, uint64_t by, bool write,
                        its_race_conflict *conflict) {
     if (cell->tag != tag) *cell = (its_race_cell){.tag = tag};
     uint64_t w = __atomic_load_n(&cell->write, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->read, __ATOMIC_RELAXED);
-    if (write && conflicts(agent, r, mine) && (!conflict->found || conflict->both_write))
+    bool read = write && conflicts(agent, r, mine), found = read || conflicts(agent, w, mine);
+    if (read)
         tell(agent->race, conflict, tag, r, mine, cell->reader, false, write);
-    else if (conflicts(agent, w, mine) && !conflict->found)
+    else if (found)
         tell(agent->race, conflict, tag, w, mine, cell->writer, true, write);
     if (write)
         remember(&cell->write, &cell->writer, mine, by);
     else
         remember(&cell->read, &cell->reader, mine, by);
+    return found;
 }
 
 /* Which of the cells of its table. */
@@ -511,17 +518,26 @@ static its_race_cell *cell_of(const its_race *race, its_race_cell *cells, const 
 }
 
 bool its_race_access(its_race_agent *agent, its_race_cell *cells, const char *begin, const char *at, size_t bytes,
-                     bool write, bool strong, its_race_by by, its_race_conflict *conflict) {
-    uint64_t address = (uint64_t)(uintptr_t)at, end = address + bytes, who = pack_by(by);
-    conflict->found = false;
+                     bool write, bool strong, its_race_by by, its_race_conflict *conflict,
+                     its_race_writes_differ *differ, void *user) {
+    const uint64_t start = (uint64_t)(uintptr_t)at, end = start + bytes;
+    const uint32_t first = by.lane;
+    uint64_t address = start;
+    bool good = true;
     while (address < end) {
         uint64_t word = word_of(address), last = word + 8 < end ? word + 8 : end;
         uint32_t mask = (0xffu << (address - word) & 0xffu) & (0xffu >> (word + 8 - last));
         its_race_cell *cell = cell_of(agent->race, cells, begin, address);
-        check_cell(agent, cell, word, pack(agent, word, mask, strong), who, write, conflict);
+        its_race_conflict found;
+        if (by.each) by.lane = first + (uint32_t)((address - start) / by.each);
+        if (check_cell(agent, cell, word, pack(agent, word, mask, strong), pack_by(by), write, &found) && good &&
+            (!found.both_write || differ(user, &found))) {
+            good = false;
+            *conflict = found;
+        }
         address = last;
     }
-    return !conflict->found;
+    return good;
 }
 
 void its_race_fresh(its_race *race, uint64_t address, size_t bytes) {

@@ -112,11 +112,12 @@ enum { ITS_RACE_SITE_TEXT = 160 };
 
 typedef struct its_race_by {
     uint32_t site, lane, warp;
+    uint32_t each; /* bytes of each lane from `lane` on; 0: all by one */
     uint64_t cta;
 } its_race_by;
 
 typedef struct its_race_conflict {
-    bool found, both_write, other_writes, other_pe;
+    bool both_write, other_writes, other_pe;
     uint64_t address; /* of the 8 bytes, and which of them */
     uint32_t bytes;
     uint32_t pe; /* of the other access */
@@ -125,11 +126,18 @@ typedef struct its_race_conflict {
 } its_race_conflict;
 
 /*
+ * Asked about each conflict of two writes, which is no harm if both write the same: true if they don't. Who can't know
+ * yet notes the conflict down and says false.
+ */
+typedef bool its_race_writes_differ(void *user, const its_race_conflict *conflict);
+
+/*
  * Checks an access of `bytes` at `at` and remembers it. `cells`: those of a CTA's shared memory that begins at `begin`,
- * or NULL for other memory. True if it is ordered.
+ * or NULL for other memory. False, with the first conflict, if it is not ordered.
  */
 bool its_race_access(its_race_agent *agent, its_race_cell *cells, const char *begin, const char *at, size_t bytes,
-                     bool write, bool strong, its_race_by by, its_race_conflict *conflict);
+                     bool write, bool strong, its_race_by by, its_race_conflict *conflict,
+                     its_race_writes_differ *differ, void *user);
 /* Memory that was allocated anew: nothing is known of it. */
 void its_race_fresh(its_race *race, uint64_t address, size_t bytes);
 

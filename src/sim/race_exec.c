@@ -22,9 +22,9 @@ static const char *place_text(const void *user, char *buffer, size_t size) {
     return buffer;
 }
 
-static its_race_by by_lane(const its_sim_exec *x, const its_sim_op *op, uint32_t lane) {
+static its_race_by by_lanes(const its_sim_exec *x, const its_sim_op *op, uint32_t lane, uint32_t each) {
     place p = {x, op};
-    its_race_by by = {.lane = lane, .warp = x->warp->index, .cta = x->cta->number};
+    its_race_by by = {.lane = lane, .each = each, .warp = x->warp->index, .cta = x->cta->number};
     /* A kernel's own name is part of the text, and functions may be called by several. */
     by.site =
         its_race_site(x->warp->race->race, (const char *)op + (x->grid->func - x->program->funcs) % 64, place_text, &p);
@@ -62,37 +62,46 @@ static bool is_shared(its_sim_exec *x, const char *at, its_sim_cta **cta) {
                     (uintptr_t)at - (uintptr_t)grid->params >= grid->func->entry.param_size);
 }
 
+/* An access of `bytes` by each lane from `lane` on, one behind the other from `at` on. */
+typedef struct run {
+    its_sim_exec *x;
+    const char *at;
+    uint32_t lane, bytes;
+} run;
+
+static uint32_t lane_of(const run *r, const its_race_conflict *conflict) {
+    uint64_t at = (uint64_t)(uintptr_t)r->at;
+    uint64_t further = conflict->address > at ? (conflict->address - at) / r->bytes : 0;
+    return (r->lane + (uint32_t)further) % ITS_LANES;
+}
+
 /* Two writes of the same are no harm: what is there now is kept, to be compared when the write has been made. */
-static void suspect(its_sim_exec *x, uint32_t lane, uint32_t bytes, const its_race_conflict *conflict) {
-    its_sim_race_doubt *doubt = &x->doubt;
-    doubt->lane = lane;
-    doubt->bytes = bytes;
-    doubt->conflict = *conflict;
+static bool suspect(void *user, const its_race_conflict *conflict) {
+    const run *r = user;
+    its_sim_race_doubts *doubts = &r->x->doubts;
+    if (doubts->count == ITS_SIM_MOST_DOUBTS) return false;
+    its_sim_race_doubt *doubt = &doubts->items[doubts->count++];
+    *doubt = (its_sim_race_doubt){.conflict = *conflict, .lane = lane_of(r, conflict), .bytes = r->bytes};
     memcpy(doubt->before, (const void *)(uintptr_t)conflict->address, sizeof doubt->before);
+    return false;
 }
 
 bool its_sim_race_bytes(its_sim_exec *x, const its_sim_op *op, uint32_t lane, const char *at, uint32_t size,
                         uint32_t bytes, bool write, bool strong) {
     its_sim_cta *cta;
     its_race_conflict conflict;
+    run r = {x, at, lane, bytes};
     if (!is_shared(x, at, &cta)) return true;
     if (its_race_access(x->warp->race, cta ? cta->race_cells : NULL, cta ? cta->shared : NULL, at, size, write, strong,
-                        by_lane(x, op, lane), &conflict))
+                        by_lanes(x, op, lane, bytes), &conflict, suspect, &r))
         return true;
-    uint32_t which =
-        lane +
-        (uint32_t)((conflict.address > (uint64_t)(uintptr_t)at ? conflict.address - (uint64_t)(uintptr_t)at : 0) /
-                   bytes);
-    if (conflict.both_write)
-        suspect(x, which % ITS_LANES, bytes, &conflict);
-    else
-        fault(x, op, which % ITS_LANES, bytes, write, &conflict);
-    return conflict.both_write;
+    fault(x, op, lane_of(&r, &conflict), bytes, write, &conflict);
+    return false;
 }
 
 bool its_sim_race_before(its_sim_exec *x, const its_sim_op *op, uint32_t mask, char *const *pointer, uint32_t bytes,
                          bool write, bool strong) {
-    x->doubt.conflict.found = false;
+    x->doubts.count = 0;
     while (mask) {
         uint32_t first = (uint32_t)__builtin_ctz(mask), lane = first;
         do mask &= ~(1u << lane++);
@@ -103,13 +112,18 @@ bool its_sim_race_before(its_sim_exec *x, const its_sim_op *op, uint32_t mask, c
     return true;
 }
 
+static bool differs(const its_race_conflict *conflict, const char *before, const char *after) {
+    for (uint32_t i = 0; i < 8; i++)
+        if (conflict->bytes >> i & 1 && before[i] != after[i]) return true;
+    return false;
+}
+
 its_sim_verdict its_sim_race_after(its_sim_exec *x, const its_sim_op *op) {
-    const its_sim_race_doubt *doubt = &x->doubt;
-    if (!doubt->conflict.found) return ITS_SIM_NEXT;
-    const char *now = (const char *)(uintptr_t)doubt->conflict.address;
-    for (uint32_t i = 0; i < sizeof doubt->before; i++)
-        if (doubt->conflict.bytes >> i & 1 && now[i] != doubt->before[i])
+    for (uint32_t i = 0; i < x->doubts.count; i++) {
+        const its_sim_race_doubt *doubt = &x->doubts.items[i];
+        if (differs(&doubt->conflict, doubt->before, (const char *)(uintptr_t)doubt->conflict.address))
             return fault(x, op, doubt->lane, doubt->bytes, true, &doubt->conflict);
+    }
     return ITS_SIM_NEXT;
 }
 

@@ -57,14 +57,27 @@ static bool complain(its_device *device, const char *what, const void *at, bool 
     return false;
 }
 
-/* `source`: what is written, to see whether a write changes anything; may be NULL. */
+/* What a copy writes, and where; the source of a fill is NULL: it is taken to differ. */
+typedef struct writing {
+    const char *at, *source;
+} writing;
+
+static bool differs(void *user, const its_race_conflict *conflict) {
+    const writing *w = user;
+    for (uint32_t i = 0; w->source && i < 8; i++) {
+        const char *now = (const char *)(uintptr_t)conflict->address + i;
+        if (conflict->bytes >> i & 1 && *now != w->source[now - w->at]) return true;
+    }
+    return !w->source;
+}
+
 static bool access_memory(its_device *device, its_stream_queue *stream, const char *what, void *at, size_t size,
                           bool write, const void *source) {
     its_race_conflict conflict;
+    writing w = {at, source};
     if (!size || !its_device_reaches(device, at)) return true;
     its_race_by by = {.site = its_race_site(race_of(device), what, text_of, what)};
-    if (its_race_access(stream->race, NULL, NULL, at, size, write, false, by, &conflict)) return true;
-    if (conflict.both_write && source && memcmp(at, source, size) == 0) return true;
+    if (its_race_access(stream->race, NULL, NULL, at, size, write, false, by, &conflict, differs, &w)) return true;
     return complain(device, what, at, write, &conflict);
 }
 
