@@ -8,9 +8,10 @@ Triton launch as they are, and to the host by copies: `a.numpy()`, `a.copy_from(
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,24 @@ from . import _dtypes, _gpu_tensors, _lib, _runtime
 from ._errors import Error, Warning
 
 Shape = int | Sequence[int]
+_MOST_BYTES = 2**63 - 1  # what C can be asked for
+
+
+def _shape_of(shape: Shape) -> tuple[int, ...]:
+    try:
+        lengths = tuple(operator.index(n) for n in (shape if isinstance(shape, Iterable) else (shape,)))
+    except TypeError:
+        raise Error(f"a shape is one or more whole numbers, not {shape!r}") from None
+    if any(n < 0 for n in lengths):
+        raise Error(f"a shape can't be negative: {lengths}")
+    return lengths
 
 
 class Array:
     """Contiguous elements in device or symmetric memory, or a view of memory that somebody else owns."""
 
     def __init__(self, address: int, shape: Shape, dtype: Any, owner: _Memory | None = None) -> None:
-        self.shape: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+        self.shape = _shape_of(shape)
         self.dtype = _dtypes.resolve(dtype)
         self._address, self._memory = int(address), owner
         self._backend = _runtime.current()
@@ -131,7 +143,7 @@ class Array:
     def view(self, shape: Shape | None = None, dtype: Any = None, offset: int = 0) -> Array:
         """The memory from element `offset` on, with another shape or element type."""
         new = Array(0, self.shape if shape is None else shape, self.dtype if dtype is None else dtype, self._memory)
-        start = offset * self.element_size()
+        start = _runtime.whole(offset, "offset of a view") * self.element_size()
         if start < 0 or start + new.nbytes > self.nbytes:
             raise Error(f"a view of {new.nbytes} bytes from element {offset} on goes beyond {self!r}")
         new._address = self.data_ptr() + start
@@ -194,8 +206,8 @@ def _forgotten(backend: _runtime.Backend, kind: int, address: int, size: int) ->
 
 def _make(kind: int, shape: Shape, dtype: Any) -> Array:
     array = Array(0, shape, dtype)
-    if any(n < 0 for n in array.shape):
-        raise Error(f"a shape can't be negative: {array.shape}")
+    if array.nbytes > _MOST_BYTES:
+        raise Error(f"an array of {array.nbytes} bytes is larger than memory can be")
     array._memory = _Memory(kind, array.nbytes)
     array._address = array._memory.address
     return array

@@ -66,11 +66,22 @@ def host_type(dtype: np.dtype[Any] | DType) -> np.dtype[Any]:
 def to_device(values: np.ndarray[Any, Any], dtype: np.dtype[Any] | DType) -> np.ndarray[Any, Any]:
     """The bits of host values as they lie in device memory."""
     if dtype != bfloat16:
-        return np.ascontiguousarray(values, host_type(dtype))
+        with np.errstate(invalid="ignore", over="ignore"):
+            host = np.ascontiguousarray(values, host_type(dtype))
+        if host.dtype.kind in "iub" and values.dtype != host.dtype:
+            _check_kept(values, host, dtype)
+        return host
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16  # to nearest, ties to even
     quiet = (bits >> 16) | 0x40
     return np.where((bits & 0x7FFFFFFF) > 0x7F800000, quiet, rounded).astype(np.uint16)
+
+
+def _check_kept(values: np.ndarray[Any, Any], host: np.ndarray[Any, Any], dtype: np.dtype[Any] | DType) -> None:
+    """Whole numbers that don't fit, and fractions, would become something else without a word."""
+    changed = np.asarray(values != host.reshape(values.shape))
+    if changed.any():
+        raise Error(f"{np.asarray(values)[changed][0]} is no {dtype}: convert the values first, with astype()")
 
 
 def from_device(bits: np.ndarray[Any, Any], dtype: np.dtype[Any] | DType) -> np.ndarray[Any, Any]:

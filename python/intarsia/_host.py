@@ -49,7 +49,12 @@ def _argument(value: Any, index: int) -> Any:
     """In a form that C takes whatever the width of the parameter: integers fill a register or a stack slot."""
     if value is None:
         return c_void_p(None)
+    host_array = hasattr(value, "ctypes") and hasattr(value, "dtype")  # NumPy's, which need not be installed
+    if hasattr(value, "item") and hasattr(value, "dtype") and not host_array and not hasattr(value, "data_ptr"):
+        value = value.item()  # a number of NumPy's
     if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise Error(f"argument {index + 1} is {value}, which has more than 64 bits")
         return ctypes.c_uint64(value) if value >= 1 << 63 else ctypes.c_int64(value)
     if isinstance(value, float):
         return ctypes.c_double(value)
@@ -59,7 +64,9 @@ def _argument(value: Any, index: int) -> Any:
         return c_char_p(value)
     if hasattr(value, "data_ptr"):
         return c_void_p(int(value.data_ptr()))
-    if hasattr(value, "ctypes") and hasattr(value, "dtype"):  # a NumPy array, in host memory
+    if host_array:
+        if not value.flags.c_contiguous:
+            raise Error(f"argument {index + 1} is an array with gaps, or in another order: numpy.ascontiguousarray(it)")
         return c_void_p(value.ctypes.data)
     if isinstance(value, (ctypes._SimpleCData, ctypes.Structure, ctypes.Array, ctypes._Pointer)):
         return value

@@ -48,7 +48,9 @@ class Entry:
         if not isinstance(shape, tuple) or len(shape) not in (2, 3) or any(isinstance(s, float) for s in shape):
             raise Error(f"a launch of {self._function.name} is written {self._function.name}[grid, block](...)")
         grid, block = _three(shape[0], "grid"), _three(shape[1], "block")
-        shared = int(shape[2]) if len(shape) == 3 else 0
+        shared = _runtime.whole(shape[2], "size of shared memory") if len(shape) == 3 else 0
+        if shared < 0:
+            raise Error(f"the size of shared memory can't be negative: {shared}")
 
         def launch(*args: Any, stream: int = 0) -> None:
             self._function.launch(grid, block, shared, self._params(args), stream)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import operator
 import os
 import signal
 import sys
@@ -24,6 +25,13 @@ _MOST = 2**32 - 1
 # Python would act too early, inside of itself.
 ctypes.pythonapi.PyOS_InterruptOccurred.restype = ctypes.c_int
 _INTERRUPTED = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.pythonapi.PyOS_InterruptOccurred)
+
+
+def whole(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise Error(f"the {what} is a whole number, not {value!r}") from None
 
 
 class Backend:
@@ -141,7 +149,10 @@ class Backend:
 
     def peer(self, address: int, pe: int) -> int:
         mapped = c_uint64()
-        self._call("peer", address, pe, byref(mapped))
+        number = whole(pe, "number of a PE")
+        if not 0 <= number < self.n_pes:  # before C sees it, where every number has 32 bits
+            raise Error(f"there is no PE {number} among {self.n_pes}: PEs are numbered from 0")
+        self._call("peer", address, number, byref(mapped))
         return mapped.value
 
     def copy(self, kind: int, device: int, other: int, size: int, stream: int = 0) -> None:
@@ -196,7 +207,7 @@ class Function:
         given = _lib.Launch(  # what has more than 32 bits is too large as well, and must not become small
             grid=(c_uint32 * 3)(*(min(n, _MOST) for n in grid)),
             block=(c_uint32 * 3)(*(min(n, _MOST) for n in block)),
-            shared=shared,
+            shared=min(shared, _MOST),
             stream=stream,
             params=ctypes.cast(pointers, POINTER(c_void_p)),
             n_params=len(buffers),

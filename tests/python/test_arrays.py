@@ -99,8 +99,11 @@ def test_peers_of_what_is_not_symmetric(simulator):
     with pytest.raises(simulator.Error, match="symmetric"):
         simulator.zeros(4).peer(0)
     array = simulator.symmetric(4)
-    with pytest.raises(simulator.Error, match="there is no PE 3"):
-        array.peer(3)
+    for pe in (3, -1, 1 << 32):
+        with pytest.raises(simulator.Error, match=f"there is no PE {pe} among 1"):
+            array.peer(pe)
+    with pytest.raises(simulator.Error, match=r"the number of a PE is a whole number, not 0\.5"):
+        array.peer(0.5)
     array.free()
 
 
@@ -115,10 +118,45 @@ def test_types_that_kernels_lack(simulator, dtype, message):
 def test_wrong_shapes_and_addresses(simulator):
     with pytest.raises(simulator.Error, match="can't be negative"):
         simulator.empty((4, -1))
+    with pytest.raises(simulator.Error, match="can't be negative"):
+        simulator.empty(4).view(-1)
+    with pytest.raises(simulator.Error, match=r"one or more whole numbers, not \(3.5, 2\)"):
+        simulator.empty((3.5, 2))
+    with pytest.raises(simulator.Error, match=r"the offset of a view is a whole number, not 1\.5"):
+        simulator.empty(4).view(1, offset=1.5)
     with pytest.raises(simulator.Error, match=r"values of the shape \(3,\) don't fill"):
         simulator.empty(4).copy_from([1, 2, 3])
     with pytest.raises(simulator.Error, match="null address"):
         simulator.from_address(0, 4, "int32")
+
+
+@pytest.mark.parametrize("size", [1 << 61, (1 << 62) + 1, 1 << 64])
+@pytest.mark.parametrize("make", ["empty", "zeros", "symmetric"])
+def test_sizes_beyond_all_memory(simulator, make, size):
+    with pytest.raises(simulator.Error, match=f"an array of {4 * size} bytes is larger than memory can be"):
+        getattr(simulator, make)(size, "float32")
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "first"),
+    [
+        ([1, 2.5, 3.5], "int32", "2.5"),
+        ([[1], [1 << 40]], "int32", "1099511627776"),
+        ([3, -1], "uint8", "-1"),
+        ([0.0, np.nan], "int64", "nan"),
+        (2, "bool", "2"),
+        ([0.5], "float8_e5m2", "0.5"),
+    ],
+)
+def test_values_that_would_become_others(simulator, values, dtype, first):
+    with pytest.raises(simulator.Error, match=f"{first} is no {dtype}: convert the values first"):
+        simulator.array(values, dtype)
+
+
+def test_values_that_fit(simulator):
+    for values, dtype in (([1.0, 2.0], "int32"), ([255, 0], "uint8"), ([1, 0], "bool"), ([1 << 63], "uint64")):
+        np.testing.assert_array_equal(simulator.array(values, dtype).numpy(), values)
+    assert simulator.array(0.1, "float16").numpy() == np.float16(0.1)
 
 
 def test_arrays_of_a_closed_backend(simulator):

@@ -56,6 +56,23 @@ def test_calls(simulator, write):
         host.add(1, [2])
 
 
+def test_numbers_and_arrays_of_numpy(simulator, write):
+    host = simulator.load_host(write(HOST))
+    host.sum.restype = ctypes.c_int64
+    host.half_of.restype = ctypes.c_double
+    numbers = np.arange(12, dtype=np.int32).reshape(3, 4)
+    assert host.sum(numbers, np.int64(12)) == 66 and host.add(np.int32(-2), np.uint8(5)) == 3
+    assert host.half_of(np.float32(5)) == 2.5
+    for gaps in (numbers[:, ::2], numbers.T, numbers[::-1]):
+        with pytest.raises(simulator.Error, match="argument 1 is an array with gaps, or in another order"):
+            host.sum(gaps, gaps.size)
+        assert host.sum(np.ascontiguousarray(gaps), gaps.size) == gaps.sum()
+    for large in (1 << 64, -(1 << 63) - 1):
+        with pytest.raises(simulator.Error, match=f"argument 2 is {large}, which has more than 64 bits"):
+            host.add(1, large)
+    assert host.add(1, (1 << 64) - 1) == 0
+
+
 @pytest.mark.parametrize("where", [None, "/dev/null", "/proc/nothing"])
 def test_without_a_cache_directory(python, write, tmp_path, where):
     """One warning, and nothing stays."""

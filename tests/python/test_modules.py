@@ -107,6 +107,11 @@ def test_wrong_launches(simulator, axpy):
         axpy[1](1)
     with pytest.raises(simulator.Error, match="the block is one to three positive numbers"):
         axpy[1, 0](1)
+    with pytest.raises(simulator.Error, match="shared memory can't be negative: -1"):
+        axpy[1, 1, -1](1)
+    x = simulator.zeros(4)
+    with pytest.raises(simulator.Error, match="4294967295 bytes of shared memory per CTA, the device has"):
+        axpy[1, 4, (1 << 32) + 5](x, x, 1.0, 4, 0, 0)
 
 
 def test_unknown_names(simulator, tmp_path):
