@@ -289,12 +289,6 @@ static void note_regs(analysis *analyser, const its_regs *regs) {
     its_map_put(&analyser->ranges, &analyser->linker->scratch, regs, (void *)(uintptr_t)analyser->range_alias.count);
 }
 
-static void note_var(analysis *analyser, its_symbol *symbol) {
-    if (!(symbol->flags & ITS_SYM_IN_FUNC)) return;
-    note_param_symbol(analyser, symbol);
-    if (symbol->flags & ITS_SYM_EXTERN) analyser->func->uncloneable = "it declares an extern of its own";
-}
-
 static void note_node(analysis *analyser, its_node *node) {
     its_link_func *func = analyser->func;
     if (node->kind != ITS_NODE_INSN) its_visit_deep(node, note_mention, analyser);
@@ -378,7 +372,7 @@ void its_link_analyse(its_linker *linker, its_link_func *func) {
     note_formals(&analyser, &func->func->results);
     note_formals(&analyser, &func->func->params);
     for (its_node *node = func->func->first; node; node = node->next) /* text may name them before */
-        if (node->kind == ITS_NODE_VAR) note_var(&analyser, ((its_var *)node)->symbol);
+        if (node->kind == ITS_NODE_VAR) note_param_symbol(&analyser, ((its_var *)node)->symbol);
     for (its_node *node = func->func->first; node; node = node->next) note_node(&analyser, node);
     func->range_alias = analyser.range_alias.items;
     func->n_ranges = (uint32_t)analyser.range_alias.count;

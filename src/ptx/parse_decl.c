@@ -360,7 +360,14 @@ static bool declare(its_parser *parser, its_var *var) {
             its_diag_also(parser->ctx, its_symbol_place(old), "first declared here");
             return false;
         }
-        if (symbol->flags & ITS_SYM_EXTERN) { /* the first declaration stands */
+        bool defines = !(symbol->flags & ITS_SYM_EXTERN);
+        if (defines && !(symbol->flags & (ITS_SYM_VISIBLE | ITS_SYM_WEAK | ITS_SYM_COMMON))) {
+            its_error(parser, symbol->pos, "'%s' is .extern elsewhere and needs a linkage here", symbol->name->text);
+            its_diag_also(parser->ctx, its_symbol_place(old), "declared .extern here");
+            its_diag_hint(parser->ctx, "make it .visible, or remove the .extern");
+            return false;
+        }
+        if (!defines) { /* the first declaration stands */
             var->node.flags |= ITS_VAR_DECLARES;
             var->symbol = old;
             return true;
@@ -389,6 +396,8 @@ static bool one_var(its_parser *parser, const its_decl_head *head) {
     next(parser);
     if (!its_parse_dims(parser, var->symbol) || !declare(parser, var)) return false;
     if (!parser->func) its_module_add_symbol(parser->module, var->symbol);
+    if (is_kind(parser, '=') && head->flags & ITS_SYM_EXTERN)
+        return its_error(parser, pos, "'%s' is .extern and can't be initialised here", var->symbol->name->text);
     if (its_accept(parser, '=') && !initialiser(parser, var)) return false;
     its_list_append(parser->list, &var->node);
     return true;

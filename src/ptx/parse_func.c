@@ -219,14 +219,10 @@ static bool directive_in_body(its_parser *parser) {
     if (its_is_dot(parser, ".loc")) return location(parser);
     if (its_is_dot(parser, ".reg")) return its_parse_regs(parser);
     its_decl_head head = {0};
-    if (its_is_dot(parser, ".extern")) {
-        head.flags = ITS_SYM_EXTERN;
-        next(parser);
-    }
     if (its_is_space(parser)) return its_parse_vars(parser, &head);
-    if (head.flags) return its_unexpected(parser, "a state space");
-    if (its_is_dot(parser, ".section")) return its_parse_section(parser);
-    if (its_is_dot(parser, ".file")) return its_parse_file(parser);
+    if (its_starts_item(parser) || its_is_dot(parser, ".version") || its_is_dot(parser, ".address_size"))
+        return its_error(parser, tok(parser)->pos, "%s belongs to the module and stands outside of functions",
+                         its_token_name(parser)->text);
     return its_parse_directive(parser);
 }
 
@@ -293,10 +289,39 @@ static bool body(its_parser *parser, uint32_t open) {
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
+static const char *linkage_text(uint16_t linkage) {
+    return linkage & ITS_SYM_EXTERN    ? ".extern"
+           : linkage & ITS_SYM_VISIBLE ? ".visible"
+           : linkage & ITS_SYM_WEAK    ? ".weak"
+           : linkage & ITS_SYM_COMMON  ? ".common"
+                                       : "without linkage";
+}
+
 static bool redefined(its_parser *parser, const its_symbol *old, uint32_t pos) {
     its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, pos), "'%s' is defined twice", old->name->text);
     its_diag_also(parser->ctx, its_symbol_place(old), "first defined here");
     its_diag_hint(parser->ctx, "a name has one definition in a module; remove one or rename it");
+    return false;
+}
+
+/*
+ * A function may be declared several times before its definition. The linkage stays the same, or is said by the first
+ * one only: as ptxas wants it.
+ */
+static bool may_follow(its_parser *parser, const its_symbol *old, uint16_t flags, uint32_t pos) {
+    const uint16_t linkages = ITS_SYM_EXTERN | ITS_SYM_VISIBLE | ITS_SYM_WEAK | ITS_SYM_COMMON;
+    uint16_t before = old->flags & linkages, now = flags & linkages;
+    const char *name = old->name->text;
+    if ((old->flags ^ flags) & ITS_SYM_ENTRY)
+        its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, pos),
+                       "'%s' can't be an entry in one place and a function in another", name);
+    else if (before != now && (now || !(before & (ITS_SYM_VISIBLE | ITS_SYM_WEAK))))
+        its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, pos),
+                       "'%s' is %s here and %s elsewhere: it has one linkage", name, linkage_text(now),
+                       linkage_text(before));
+    else
+        return true;
+    its_diag_also(parser->ctx, its_symbol_place(old), "declared here as well");
     return false;
 }
 
@@ -313,9 +338,8 @@ static its_symbol *function_symbol(its_parser *parser, its_name name, uint32_t p
         its_module_add_symbol(parser->module, symbol);
         return symbol;
     }
-    if (symbol->kind == ITS_SYM_FUNC) return symbol;
-    redefined(parser, symbol, pos);
-    return NULL;
+    bool ok = symbol->kind == ITS_SYM_FUNC ? may_follow(parser, symbol, flags, pos) : redefined(parser, symbol, pos);
+    return ok ? symbol : NULL;
 }
 
 static bool header(its_parser *parser, its_func *func, uint16_t flags) {
@@ -364,6 +388,13 @@ static bool define(its_parser *parser, its_func *func, uint16_t flags) {
     return ok;
 }
 
+static bool declared_late(its_parser *parser, const its_func *func) {
+    its_error(parser, func->node.pos, "'%s' is declared after its definition", func->symbol->name->text);
+    its_diag_also(parser->ctx, its_symbol_place(func->symbol), "defined here");
+    its_diag_hint(parser->ctx, "remove this declaration");
+    return false;
+}
+
 bool its_parse_func(its_parser *parser, uint16_t flags) {
     bool entry = its_is_dot(parser, ".entry");
     if (entry) flags |= ITS_SYM_ENTRY;
@@ -378,7 +409,7 @@ bool its_parse_func(its_parser *parser, uint16_t flags) {
     if (ok && is_kind(parser, '{')) {
         ok = define(parser, func, flags);
     } else if (ok) {
-        func->node.flags = 0;
+        if (func->symbol->func && func->symbol->func->has_body) ok = declared_late(parser, func);
         if (!func->symbol->func) func->symbol->func = func;
         func->symbol->flags |= flags;
         /* ptxas, too, wants no `;` where the next item begins */

@@ -23,6 +23,11 @@ static bool take_list(its_parser *parser, size_t base, its_operand *result) {
 
 static bool parse_operand(its_parser *parser, bool call, its_operand *result);
 
+static bool takes_no_offset(its_parser *parser, const its_operand *operand, const char *where) {
+    if (!(operand->flags & ITS_OPND_OFFSET)) return true;
+    return its_error(parser, operand->pos, "nothing can be added to %s", where);
+}
+
 static bool list_until(its_parser *parser, its_operand *result, its_operand_kind kind, char close) {
     static const char *const wanted[] = {"',' or '}'", "',' or ')'", "',' or ']'"};
     result->kind = (uint8_t)kind;
@@ -31,6 +36,7 @@ static bool list_until(its_parser *parser, its_operand *result, its_operand_kind
     while (!is_kind(parser, close)) {
         its_operand element = {0};
         if (!parse_operand(parser, false, &element)) return false;
+        if (kind == ITS_OPND_VEC && !takes_no_offset(parser, &element, "an element of a vector")) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, element);
         if (!its_accept(parser, ',')) break;
         if (is_kind(parser, close)) return its_unexpected(parser, "an operand");
@@ -162,6 +168,7 @@ static bool pair(its_parser *parser, its_operand *result) {
     next(parser);
     both[1].pos = tok(parser)->pos;
     if (!primary(parser, false, &both[1])) return false;
+    if (!takes_no_offset(parser, &both[1], "a part of a pair")) return false;
     *result = (its_operand){.kind = ITS_OPND_PAIR, .count = 2, .pos = result->pos, .list = both};
     return true;
 }

@@ -175,7 +175,8 @@ its_symbol *its_lookup(its_parser *parser, its_name name) {
 
 its_symbol *its_lookup_innermost(its_parser *parser, its_name name) {
     its_symbol *symbol = its_lookup(parser, name);
-    return symbol && level_of(symbol) == level(parser) ? symbol : NULL;
+    uint32_t at = level(parser), least = at == 2 ? 1 : at; /* a function's parameters and its body are one to ptxas */
+    return symbol && level_of(symbol) >= least ? symbol : NULL;
 }
 
 /* -- names that wait ----------------------------------------------------------------------------------------------- */
@@ -247,6 +248,35 @@ static bool settle(its_parser *parser, uint32_t at) {
     return ok;
 }
 
+/*
+ * A name in the way of a range that was declared after it, in the same scope: known when the scope is complete. (Before
+ * that, who looks the name up gets what was declared first.)
+ */
+static bool in_a_range(its_parser *parser, const its_symbol *symbol) {
+    bool of_range = symbol->range && !symbol->range->symbol;
+    if (of_range || (symbol->kind != ITS_SYM_REG && symbol->kind != ITS_SYM_VAR)) return false;
+    const range_binding *range = range_of(parser, symbol->name);
+    uint32_t at = level(parser);
+    if (!range || range->level != at || symbol->pos > range->regs->node.pos) return false;
+    const its_regs *regs = range->regs;
+    its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, regs->node.pos),
+                   "'%s' of '%s<%u>' is declared twice", symbol->name->text, regs->name->text, regs->n);
+    its_diag_also(parser->ctx, its_symbol_place(symbol), "first declared here");
+    return true;
+}
+
+static bool check_ranges(its_parser *parser) {
+    uint32_t at = level(parser);
+    const its_scope *scope = &parser->scopes.items[at];
+    bool ok = true;
+    if (!scope->ranges) return true;
+    for (const binding *entry = scope->bound; entry; entry = entry->next) ok &= !in_a_range(parser, entry->name->bind);
+    if (at == 2)
+        for (const binding *entry = scope[-1].bound; entry; entry = entry->next)
+            if (entry->name->bind && level_of(entry->name->bind) == 1) ok &= !in_a_range(parser, entry->name->bind);
+    return ok;
+}
+
 void its_scope_drop(its_parser *parser) {
     its_scope *scope = &parser->scopes.items[level(parser)];
     for (binding *entry = scope->bound; entry; entry = entry->next) entry->name->bind = entry->outer;
@@ -257,6 +287,7 @@ void its_scope_drop(its_parser *parser) {
 
 bool its_scope_close(its_parser *parser) {
     bool ok = settle(parser, level(parser));
+    ok &= check_ranges(parser);
     its_scope_drop(parser);
     return ok;
 }

@@ -12,9 +12,15 @@ static its_space named_space(const its_insn *insn, const its_mnemonic *m, const 
 
 static bool check_space(its_verifier *v, const its_insn *insn, its_space space, const its_operand *base) {
     const its_symbol *symbol = base->symbol;
-    if (space == ITS_SPACE_NONE || symbol->kind != ITS_SYM_VAR || symbol->space == space) return true;
+    if (space == ITS_SPACE_NONE || symbol->space == space) return true;
     return its_verify_error(v, &insn->node, base->pos, "'%s' is in %s, '%s' accesses %s", symbol->name->text,
                             its_space_text((its_space)symbol->space), insn->name->text, its_space_text(space));
+}
+
+static bool check_number(its_verifier *v, const its_insn *insn, its_space space, const its_operand *base) {
+    if (space == ITS_SPACE_LOCAL) return true;
+    return its_verify_error(v, &insn->node, base->pos,
+                            "a number can be an address in .local only; move it to a register");
 }
 
 /*
@@ -81,8 +87,9 @@ bool its_verify_address(its_verifier *v, const its_insn *insn, const its_mnemoni
     const its_operand *base = &operand->list[0];
     its_space space = named_space(insn, m, operand);
     if (base->kind == ITS_OPND_REG) return check_base(v, insn, m, base, space);
-    if (base->kind == ITS_OPND_SYM) return check_space(v, insn, space, base);
-    return true;
+    if (base->kind == ITS_OPND_SYM && base->symbol->kind == ITS_SYM_VAR) return check_space(v, insn, space, base);
+    if (base->kind == ITS_OPND_INT) return check_number(v, insn, space, base);
+    return its_verify_misfit(v, insn, base, "a register or a variable as address");
 }
 
 bool its_verify_variable(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {

@@ -139,10 +139,6 @@ static void check_init(its_verifier *v, const its_var *var) {
                      its_space_text((its_space)symbol->space));
         return;
     }
-    if (symbol->flags & ITS_SYM_EXTERN) {
-        symbol_error(v, symbol, "'%s' is .extern and can't be initialised here", symbol->name->text);
-        return;
-    }
     if (type == ITS_TYPE_F16 || type == ITS_TYPE_F16X2) {
         symbol_error(v, symbol, "a variable of type %s can't be initialised, take .b%u", its_type_text(type),
                      its_type_size(type) * 8);
@@ -161,6 +157,13 @@ static void check_init(its_verifier *v, const its_var *var) {
 }
 
 /* -- variables ----------------------------------------------------------------------------------------------------- */
+
+/* In a function such a name hides the special register, in a module ptxas takes it for a second declaration. */
+static bool check_global_name(its_verifier *v, const its_symbol *symbol) {
+    const char *name = symbol->name->text;
+    if (*name != '%' || its_sreg_find(name).type == ITS_TYPE_NONE) return true;
+    return symbol_error(v, symbol, "'%s' is a special register, take another name", name);
+}
 
 static bool check_module_space(its_verifier *v, const its_symbol *symbol) {
     switch (symbol->space) {
@@ -184,7 +187,7 @@ static bool is_incomplete(const its_symbol *symbol) {
 void its_verify_var(its_verifier *v, const its_var *var) {
     const its_symbol *symbol = var->symbol;
     if (!check_type(v, symbol)) return;
-    if (!v->func && !check_module_space(v, symbol)) return;
+    if (!v->func && !(check_global_name(v, symbol) && check_module_space(v, symbol))) return;
     if (is_opaque((its_type)symbol->type) && (v->func || symbol->space != ITS_SPACE_GLOBAL)) {
         symbol_error(v, symbol, "'%s' is a %s and must be a .global of the module", symbol->name->text,
                      its_type_text((its_type)symbol->type));
@@ -418,6 +421,7 @@ void its_verify_directive(its_verifier *v, const its_directive *directive) {
 void its_verify_function(its_verifier *v, const its_func *func) {
     const its_symbol *symbol = func->symbol;
     bool entry = symbol->flags & ITS_SYM_ENTRY;
+    check_global_name(v, symbol);
     if (entry && func->results.n)
         symbol_error(v, func->results.items[0], "'%s' is an entry and can't have results", symbol->name->text);
     if (!entry && func->results.n > 1 && func->results.items[1]->space == ITS_SPACE_PARAM)

@@ -180,6 +180,9 @@ bool its_verify_value(its_verifier *v, const its_insn *insn, const its_operand *
                       unsigned flags) {
     if (flags & ITS_WRITTEN && operand->kind != ITS_OPND_REG)
         return its_verify_misfit(v, insn, operand, "a register to write to");
+    if (flags & ITS_WRITTEN && operand->flags & ITS_OPND_OFFSET)
+        return its_verify_error(v, &insn->node, operand->pos, "'%s' is written to, nothing can be added to it",
+                                operand->symbol->name->text);
     switch (operand->kind) {
     case ITS_OPND_REG:
         return check_register(v, insn, operand, type, flags);
@@ -417,11 +420,12 @@ static bool check_braces(its_verifier *v, const its_insn *insn, const its_mnemon
     return its_verify_vector(v, insn, operand, type, count, flags);
 }
 
-static bool check_label(its_verifier *v, const its_insn *insn, const its_operand *operand) {
-    if (operand->kind == ITS_OPND_SYM &&
-        (operand->symbol->kind == ITS_SYM_LABEL || operand->symbol->kind == ITS_SYM_TARGETS))
-        return true;
-    return its_verify_misfit(v, insn, operand, "a label");
+static bool check_label(its_verifier *v, const its_insn *insn, const its_mnemonic *m, const its_operand *operand) {
+    const its_symbol *symbol = operand->kind == ITS_OPND_SYM ? operand->symbol : NULL;
+    if (m->op != ITS_OP_BRX)
+        return (symbol && symbol->kind == ITS_SYM_LABEL) || its_verify_misfit(v, insn, operand, "a label");
+    if (symbol && symbol->kind == ITS_SYM_TARGETS && !((const its_targets *)symbol->node)->calls) return true;
+    return its_verify_misfit(v, insn, operand, "the label of a .branchtargets");
 }
 
 /* Tensor memory has addresses of 32 bits, and no others. */
@@ -439,7 +443,7 @@ static bool check_shape(its_verifier *v, const its_insn *insn, const its_mnemoni
     case '{':
         return check_braces(v, insn, m, operand, shape, flags);
     case 'L':
-        return check_label(v, insn, operand);
+        return check_label(v, insn, m, operand);
     case '&':
         return its_verify_variable(v, insn, m, operand);
     case '*':

@@ -190,7 +190,8 @@ uint32_t its_sim_wide_source(its_sim_decoder *d, const its_operand *operand, its
         if (operand->flags & (ITS_OPND_NOT | ITS_OPND_NEG)) break;
         if (operand->offset) {
             uint32_t base = find_register(d, operand, size), sum = its_sim_temp(d, *size);
-            its_sim_handler add = *size == 8 ? ITS_SIM_ADD_64 : *size == 4 ? ITS_SIM_ADD_32 : ITS_SIM_ADD_16;
+            its_sim_handler add =
+                its_sim_by_width(d, (its_type)operand->symbol->type, ITS_SIM_ADD_16, ITS_SIM_ADD_32, ITS_SIM_ADD_64);
             its_sim_emit2(d, add, sum, *size, base, its_sim_const_bits(d, (uint64_t)operand->offset, *size));
             return sum;
         }

@@ -162,12 +162,38 @@ static void test_discard(void **state) {
     kit_close(&k);
 }
 
+/* What is added to a register where it is read; ptxas makes an addition of it. */
+static void test_sums(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k,
+             ".visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd<4>; .reg .b32 %r<8>;\n"
+             "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; add.u32 %r2, %r1+4, %r1+-9; mov.u64 %rd2, %rd1+4;\n"
+             "st.global.u32 [%rd2], %r2; st.global.u32 [%rd1+8], %r1+4294967295; ret;\n}\n");
+    uint32_t *m = kit_alloc(&k, 12);
+    m[0] = 100;
+    kit_run(&k, (kit_launch){"f", 1, 1, 0, {kit_address(m)}});
+    assert_int_equal(m[1], 104 + 91);
+    assert_int_equal(m[2], 99);
+    kit_free(&k, m);
+    static const char *const bad[] = {"selp.u32 %r1, %r2, %r3, %p1+4;", "cvt.u32.u8 %r1, %c1+255;"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 ".visible .entry g()\n{\n.reg .b32 %%r<8>; .reg .pred %%p<2>; .reg .b8 %%c<2>;\n%s ret;\n}\n", bad[i]);
+        kit_load(&k, text);
+        kit_launch l = {"g", 1, 1, 0, {0}};
+        assert_int_equal(kit_make_grid(&k, &l), ITS_ERR_INPUT);
+        assert_non_null(strstr(kit_message(&k), "the simulator doesn't have"));
+    }
+    kit_close(&k);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add),
-                                       cmocka_unit_test(test_pairs),
-                                       cmocka_unit_test(test_vector_registers),
-                                       cmocka_unit_test(test_packing),
-                                       cmocka_unit_test(test_carries_behind_borrows),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add), cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_pairs),      cmocka_unit_test(test_vector_registers),
+                                       cmocka_unit_test(test_packing),    cmocka_unit_test(test_carries_behind_borrows),
                                        cmocka_unit_test(test_discard)};
     return cmocka_run_group_tests_name("sim/exec", tests, NULL, NULL);
 }
