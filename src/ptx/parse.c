@@ -1,5 +1,6 @@
 /* The parser's upper half: the header of a module, its items, directives, and going on after an error. */
 #include "ptx/parse.h"
+#include "ptx/types.h"
 
 #include <string.h>
 
@@ -163,12 +164,32 @@ static bool bracket(its_parser *parser, brackets *open) {
     return true;
 }
 
+/* `.pragma "nounroll", "used_bytes_mask 0xff";` */
+static bool are_pragmas(its_parser *parser, const its_operand *words, size_t count) {
+    if (!parser->semicolon) return its_unexpected(parser, "';'");
+    for (size_t i = 0; i < count; i++) {
+        bool comma = words[i].kind == ITS_OPND_TOKEN && strcmp(words[i].name->text, ",") == 0;
+        if (i % 2 ? !comma : words[i].kind != ITS_OPND_STRING)
+            return its_error(parser, words[i].pos, "a .pragma takes strings with commas between them");
+    }
+    return count || its_unexpected(parser, "a string");
+}
+
+/* Types and other words of declarations, which begin nothing. */
+static bool is_no_directive(const its_parser *parser) {
+    static const char *const words[] = {".align", ".func", ".loc", ".param", ".ptr", ".reg"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (its_is_dot(parser, words[i])) return true;
+    return its_type_of_text(tok(parser)->text, tok(parser)->size) != ITS_TYPE_NONE;
+}
+
 /*
  * `.word` and what follows it, up to a `;`, which is then part of it. Without one it ends where the line does, if no
  * bracket is open and no comma stands at the end; in front of a `{` or `}`; in a function's header also in front of the
  * next directive. `.attribute(...)` ends with its `)`.
  */
 bool its_parse_directive(its_parser *parser) {
+    if (is_no_directive(parser)) return its_unexpected(parser, "a directive");
     its_name name = its_token_name(parser);
     uint32_t pos = tok(parser)->pos;
     size_t base = parser->operands.count;
@@ -187,9 +208,9 @@ bool its_parse_directive(its_parser *parser) {
     }
     if (comma) return its_unexpected(parser, "something behind the ','");
     parser->semicolon = !attribute && is_kind(parser, ';');
-    its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;
-    if (kind == ITS_NODE_PRAGMA && !parser->semicolon) return its_unexpected(parser, "';'");
     size_t count = parser->operands.count - base;
+    its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;
+    if (kind == ITS_NODE_PRAGMA && !are_pragmas(parser, parser->operands.items + base, count)) return false;
     if (count > UINT16_MAX) return its_error(parser, pos, "a directive of more than 65535 words");
     its_directive *node =
         its_node_new(parser->module, kind, sizeof *node + count * sizeof *node->ops, parser->module->origin, pos);

@@ -66,7 +66,8 @@ static bool pointer(its_parser *parser, its_decl_head *head) {
         head->ptr_space = space_of(tok(parser)->text, tok(parser)->size);
         next(parser);
     }
-    return !its_is_dot(parser, ".align") || alignment(parser, &head->ptr_align);
+    if (its_is_dot(parser, ".align") && !alignment(parser, &head->ptr_align)) return false;
+    return is_kind(parser, ITS_TOK_WORD) || its_unexpected(parser, "a name");
 }
 
 static bool vector_or_type(its_parser *parser, its_decl_head *head) {
@@ -256,6 +257,7 @@ static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list 
             if (!init_element(parser, &init) || !add_init(parser, list, &init)) return false;
         }
         if (!its_accept(parser, ',')) break;
+        if (is_kind(parser, '}')) return its_unexpected(parser, "an element");
     }
     if (is_kind(parser, ITS_TOK_END)) return its_error(parser, open, "this '{' is not closed");
     *end = at;

@@ -168,6 +168,7 @@ static bool targets(its_parser *parser, its_name name, uint32_t pos, bool calls)
 }
 
 static bool labelled(its_parser *parser, its_name name, uint32_t pos) {
+    if (strchr(name->text, '.')) return its_error(parser, pos, "'%s' can't be a label, it has a dot", name->text);
     next(parser);
     if (its_is_dot(parser, ".callprototype")) return prototype(parser, name, pos);
     if (its_is_dot(parser, ".branchtargets")) return targets(parser, name, pos, false);
@@ -229,10 +230,13 @@ static bool directive_in_body(its_parser *parser) {
 static bool word_in_body(its_parser *parser, its_symbol *predicate, its_name suffix, uint8_t flags, uint32_t pos) {
     if (!is_kind(parser, ITS_TOK_WORD)) return its_unexpected(parser, "an instruction");
     uint32_t at = tok(parser)->pos;
+    char first = *tok(parser)->text;
     its_lex_dots(&parser->lexer);
     its_name name = its_token_name(parser);
     next(parser);
     if (!predicate && is_kind(parser, ':')) return labelled(parser, name, at);
+    if (first == '%' || (first >= '0' && first <= '9'))
+        return its_error(parser, at, "expected an instruction, found '%s'", name->text);
     return instruction(parser, name, pos, predicate, suffix, flags);
 }
 
@@ -406,7 +410,7 @@ bool its_parse_func(its_parser *parser, uint16_t flags) {
     its_scope_open(parser, open);
     bool ok = header(parser, func, flags);
     if (ok) its_list_append(parser->list, &func->node);
-    if (ok && is_kind(parser, '{')) {
+    if (ok && !parser->semicolon && is_kind(parser, '{')) {
         ok = define(parser, func, flags);
     } else if (ok) {
         if (func->symbol->func && func->symbol->func->has_body) ok = declared_late(parser, func);

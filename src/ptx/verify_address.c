@@ -46,8 +46,7 @@ static bool check_base(its_verifier *v, const its_insn *insn, const its_mnemonic
     its_type type = its_operand_type(base);
     its_type_kind kind = its_type_kind_of(type);
     if (kind == ITS_KIND_NONE) return true;
-    bool integer =
-        (kind == ITS_KIND_INT || kind == ITS_KIND_BITS) && its_type_size(type) >= 4 && its_type_size(type) <= 8;
+    bool integer = (kind == ITS_KIND_INT || kind == ITS_KIND_BITS) && its_type_size(type) <= 8;
     if (!integer || its_operand_width(base)) return its_verify_misfit(v, insn, base, "an integer register as address");
     if (its_type_size(type) == 4 && base == first_base(insn) && !short_address(v, m, space))
         return its_verify_misfit(v, insn, base, "an address of 64 bits");

@@ -353,13 +353,14 @@ static const tuning_row *tuning_of(const its_directive *directive) {
 }
 
 static void check_numbers(its_verifier *v, const its_directive *directive, const tuning_row *row) {
-    unsigned count = 0;
+    unsigned count = (directive->node.count + 1u) / 2;
     for (uint16_t i = 0; i < directive->node.count; i++) {
         const its_operand *operand = &directive->ops[i];
-        if (operand->kind != ITS_OPND_INT) continue;
-        count++;
-        if (operand->bits) continue;
-        its_verify_error(v, &directive->node, operand->pos, "%s takes numbers above zero", row->name);
+        bool comma = operand->kind == ITS_OPND_TOKEN && strcmp(operand->name->text, ",") == 0;
+        if (i % 2 ? comma : operand->kind == ITS_OPND_INT && operand->bits) continue;
+        its_verify_error(v, &directive->node, operand->pos,
+                         i % 2 ? "%s takes numbers with commas between them" : "%s takes numbers above zero",
+                         row->name);
         return;
     }
     if (count >= row->least && count <= row->most) return;

@@ -177,15 +177,18 @@ static void test_sums(void **state) {
     assert_int_equal(m[1], 104 + 91);
     assert_int_equal(m[2], 99);
     kit_free(&k, m);
-    static const char *const bad[] = {"selp.u32 %r1, %r2, %r3, %p1+4;", "cvt.u32.u8 %r1, %c1+255;"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const bad[] = {"selp.u32 %r1, %r2, %r3, %p1+4;", "cvt.u32.u8 %r1, %c1+255;",
+                                      "ld.shared.u32 %r1, [%c1];"};
+    static const char *const messages[] = {"the simulator doesn't have", "the simulator doesn't have",
+                                           "'ld.shared.u32' needs a 64-bit address"};
+    for (size_t i = 0; i < 3; i++) {
         char text[256];
         snprintf(text, sizeof text,
                  ".visible .entry g()\n{\n.reg .b32 %%r<8>; .reg .pred %%p<2>; .reg .b8 %%c<2>;\n%s ret;\n}\n", bad[i]);
         kit_load(&k, text);
         kit_launch l = {"g", 1, 1, 0, {0}};
         assert_int_equal(kit_make_grid(&k, &l), ITS_ERR_INPUT);
-        assert_non_null(strstr(kit_message(&k), "the simulator doesn't have"));
+        assert_non_null(strstr(kit_message(&k), messages[i]));
     }
     kit_close(&k);
 }
