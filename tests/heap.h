@@ -20,6 +20,7 @@ typedef struct test_heap {
     _Atomic uint64_t calls;   /* allocations asked for so far */
     _Atomic uint64_t fail_at; /* the one that fails, counted from 1; 0: none */
     _Atomic int64_t held;     /* bytes in use */
+    int64_t peak;             /* the most that was; of contexts in one thread only */
     bool stays_empty;         /* all that follow fail as well */
 } test_heap;
 
@@ -34,6 +35,7 @@ static inline void *test_heap_resize(void *user, void *block, size_t old_size, s
     uint64_t call = ++heap->calls, fail_at = heap->fail_at;
     if (fail_at && (heap->stays_empty ? call >= fail_at : call == fail_at)) return NULL;
     heap->held += (int64_t)new_size - old;
+    if (heap->held > heap->peak) heap->peak = heap->held;
     return realloc(block, new_size);
 }
 

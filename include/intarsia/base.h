@@ -101,6 +101,7 @@ typedef struct its_str {
     uint32_t hash;
     void *bind;     /* parser: innermost symbol of this name */
     void *range;    /* parser: innermost register range with this prefix */
+    size_t late;    /* parser: the last operand that waits for a label of this name, counted from 1 */
     void *mnemonic; /* decoder: this name split into opcode and modifiers */
     ITS_FLEXIBLE(char, text);
 } its_str;
@@ -129,11 +130,11 @@ typedef struct its_diag {
     const its_diag_place *places; /* places[0] is where the message points */
 } its_diag;
 
-/* How many diagnostics there are so far. */
+/* How many diagnostics there are so far: of each severity 200 at most, the rest is only counted. */
 ITS_API size_t its_diag_count(const its_context *ctx);
 /* Number `index`, oldest first, NULL past the last; valid until its_diag_clear or its_context_free. */
 ITS_API const its_diag *its_diag_get(const its_context *ctx, size_t index);
-/* How many of them are errors. */
+/* How many errors there were, those that were only counted included. */
 ITS_API size_t its_diag_errors(const its_context *ctx);
 /* Forgets all of them: for a context that does several jobs. */
 ITS_API void its_diag_clear(its_context *ctx);

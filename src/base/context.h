@@ -24,8 +24,11 @@ struct its_context {
     its_arena diag_arena;
     its_diag_record *diags, *newest;
     its_diag_record *last_diag; /* the one under construction; NULL past the limit */
-    size_t n_diags, n_errors;
-    bool out_of_memory; /* shown as one more error: it needs no memory to record */
+    const char *last_line;      /* the source line that was copied last, and its bytes */
+    size_t last_line_size;
+    size_t n_diags;       /* recorded */
+    size_t n_severity[3]; /* begun, by its_severity */
+    bool out_of_memory;   /* shown as one more error: it needs no memory to record */
 };
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/context.h"
 
-enum { MOST_ERRORS = 200 };
+enum { MOST_SHOWN = 200 }; /* of one severity */
 
 static const char out_of_memory[] = "out of memory";
 
@@ -20,7 +20,6 @@ void its_source_position(const its_source *source, uint32_t offset, uint32_t *li
 
 static void add_place(its_context *ctx, its_diag_place place) {
     its_diag_record *record = ctx->last_diag;
-    if (!record) return;
     its_arena *arena = &ctx->diag_arena;
     place.label = place.label ? its_arena_text(arena, place.label, strlen(place.label)) : "";
     if (place.file) place.file = its_arena_text(arena, place.file, strlen(place.file));
@@ -28,6 +27,15 @@ static void add_place(its_context *ctx, its_diag_place place) {
     ITS_PUSH(arena, &record->places, place);
     record->diag.places = record->places.items;
     record->diag.n_places = (uint32_t)record->places.count;
+}
+
+/* A copy of a source line; one and the same if several places in a row are on it, for it may be the whole file. */
+static const char *keep_line(its_context *ctx, const char *line, size_t size) {
+    const char *last = ctx->last_line;
+    if (!last || ctx->last_line_size != size || memcmp(last, line, size) != 0)
+        ctx->last_line = its_arena_text(&ctx->diag_arena, line, size);
+    ctx->last_line_size = size;
+    return ctx->last_line;
 }
 
 static void add_source_place(its_context *ctx, its_place where, const char *label) {
@@ -40,13 +48,13 @@ static void add_source_place(its_context *ctx, its_place where, const char *labe
         const char *end = memchr(source->text + at, '\n', source->size - at);
         size_t last = end ? (size_t)(end - source->text) : source->size;
         if (last > first && source->text[last - 1] == '\r') last--;
-        place.text = its_arena_text(&ctx->diag_arena, source->text + first, last > first ? last - first : 0);
+        place.text = keep_line(ctx, source->text + first, last > first ? last - first : 0);
     }
     add_place(ctx, place);
 }
 
 static void begin(its_context *ctx, its_severity severity, its_place place, const char *format, va_list args) {
-    if (severity == ITS_ERROR && ++ctx->n_errors > MOST_ERRORS) {
+    if (++ctx->n_severity[severity] > MOST_SHOWN) {
         ctx->last_diag = NULL; /* counted only; its_diag_also and its_diag_hint have nothing to add to */
         return;
     }
@@ -67,6 +75,7 @@ void its_diag_begin(its_context *ctx, its_severity severity, its_place place, co
 }
 
 void its_diag_also(its_context *ctx, its_place place, const char *format, ...) {
+    if (!ctx->last_diag) return;
     va_list args;
     va_start(args, format);
     char *label = its_arena_vprintf(&ctx->diag_arena, format, args);
@@ -76,6 +85,7 @@ void its_diag_also(its_context *ctx, its_place place, const char *format, ...) {
 
 void its_diag_also_line(its_context *ctx, const char *file, uint32_t line, uint32_t column, const char *text,
                         const char *label) {
+    if (!ctx->last_diag) return;
     its_diag_place place = {.file = file, .line = line, .column = column, .label = label};
     if (text) place.text = its_arena_text(&ctx->diag_arena, text, strlen(text));
     add_place(ctx, place);
@@ -119,7 +129,7 @@ size_t its_diag_count(const its_context *ctx) {
 }
 
 size_t its_diag_errors(const its_context *ctx) {
-    return ctx->n_errors + ctx->out_of_memory;
+    return ctx->n_severity[ITS_ERROR] + ctx->out_of_memory;
 }
 
 const its_diag *its_diag_get(const its_context *ctx, size_t index) {
@@ -132,17 +142,19 @@ const its_diag *its_diag_get(const its_context *ctx, size_t index) {
 void its_diag_clear(its_context *ctx) {
     its_arena_free(&ctx->diag_arena);
     ctx->diags = ctx->newest = ctx->last_diag = NULL;
-    ctx->n_diags = ctx->n_errors = 0;
+    ctx->last_line = NULL;
+    ctx->n_diags = 0;
+    memset(ctx->n_severity, 0, sizeof ctx->n_severity);
     ctx->out_of_memory = false;
 }
 
 void its_diag_keep(its_context *ctx, size_t count) {
     its_diag_record *record = NULL;
     if (count >= ctx->n_diags) return;
-    ctx->n_errors = 0;
+    memset(ctx->n_severity, 0, sizeof ctx->n_severity);
     for (size_t i = 0; i < count; i++) {
         record = record ? record->next : ctx->diags;
-        ctx->n_errors += record->diag.severity == ITS_ERROR;
+        ctx->n_severity[record->diag.severity]++;
     }
     ctx->n_diags = count;
     ctx->newest = ctx->last_diag = record;
@@ -187,8 +199,9 @@ static void render_position(its_buffer *out, const its_diag_place *place) {
     its_buffer_text(out, ": ");
 }
 
+static const char *const words[] = {"note", "warning", "error"};
+
 static void render_diag(its_buffer *out, const its_diag *diag, const style *look) {
-    static const char *const words[] = {"note", "warning", "error"};
     const char *colors[] = {look->note, look->warning, look->error};
     its_buffer_text(out, look->bold);
     if (diag->n_places && !*diag->places[0].label) render_position(out, &diag->places[0]);
@@ -226,8 +239,10 @@ static its_status render_body(void *user) {
     for (const its_diag_record *record = job->ctx->diags; record; record = record->next)
         render_diag(&job->out, &record->diag, job->look);
     if (job->ctx->out_of_memory) render_diag(&job->out, &memory_diag, job->look);
-    if (job->ctx->n_errors > MOST_ERRORS)
-        its_buffer_printf(&job->out, "... and %zu more errors\n", job->ctx->n_errors - MOST_ERRORS);
+    for (int severity = ITS_ERROR; severity >= ITS_NOTE; severity--)
+        if (job->ctx->n_severity[severity] > MOST_SHOWN)
+            its_buffer_printf(&job->out, "... and %zu more %ss\n", job->ctx->n_severity[severity] - MOST_SHOWN,
+                              words[severity]);
     job->text = its_buffer_take(&job->out, NULL);
     return ITS_OK;
 }

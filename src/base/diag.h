@@ -31,7 +31,8 @@ static inline its_place its_at(const its_source *source, uint32_t offset) {
 #define ITS_NOWHERE ((its_place){0, 0})
 
 /*
- * Jumps to the guard if memory runs out, as everything in an arena does. Past 200 errors further ones are counted only.
+ * Jumps to the guard if memory runs out, as everything in an arena does. Past 200 of one severity further ones are
+ * counted only, and so cost nothing.
  */
 void its_diag_begin(its_context *ctx, its_severity severity, its_place place, const char *format, ...) ITS_PRINTF(4, 5);
 void its_diag_also(its_context *ctx, its_place place, const char *format, ...) ITS_PRINTF(3, 4);

@@ -328,6 +328,49 @@ static void note_node(analysis *analyser, its_node *node) {
     }
 }
 
+/* -- weight -------------------------------------------------------------------------------------------------------- */
+
+/* Names are made anew for each site: long ones count by their length. */
+static uint64_t weight_of_name(its_name name) {
+    return 1 + name->size / 16;
+}
+
+static void weigh_operand(its_operand *operand, void *user) {
+    bool named = operand->kind == ITS_OPND_REG || operand->kind == ITS_OPND_SYM;
+    *(uint64_t *)user += named ? 1 + weight_of_name(operand->symbol->name) : 1;
+}
+
+static uint64_t weight_of_node(its_node *node) {
+    its_name name = its_declared_name(node);
+    uint64_t weight = 1 + (name ? 1 + weight_of_name(name) : 0);
+    its_node_visit(node, weigh_operand, &weight);
+    if (node->kind == ITS_NODE_PROTO) {
+        const its_proto *proto = (const its_proto *)node;
+        weight += 2 * ((uint64_t)proto->params.n + proto->results.n);
+    }
+    return weight;
+}
+
+/* A structure may be copied to where the call finds it: a load and a store for each piece, of one byte at least. */
+static uint64_t weight_of_args(const its_operand *operands, uint16_t count) {
+    uint64_t weight = 0;
+    for (uint16_t i = 0; i < count; i++)
+        if (operands[i].kind == ITS_OPND_SYM && operands[i].symbol->n_dims) weight += 4 * operands[i].symbol->size;
+    return weight;
+}
+
+static uint64_t weight_of_call(const its_link_call *call) {
+    its_call_parts parts = its_call_take(call->insn);
+    return 8 + weight_of_args(parts.args, parts.n_args) + weight_of_args(parts.results, parts.n_results);
+}
+
+static void weigh(its_link_func *func) {
+    for (its_node *node = func->func->first; node; node = node->next) func->own_weight += weight_of_node(node);
+    for (size_t i = 0; i < func->calls.count; i++) func->own_weight += weight_of_call(&func->calls.items[i]);
+}
+
+/* -- the function -------------------------------------------------------------------------------------------------- */
+
 /* Which .reg node each register comes from: known when all of them were seen. */
 static void note_register(its_operand *operand, void *user) {
     analysis *analyser = user;
@@ -378,4 +421,5 @@ void its_link_analyse(its_linker *linker, its_link_func *func) {
     func->n_ranges = (uint32_t)analyser.range_alias.count;
     note_registers(&analyser);
     func->falls_off = falls_off(linker, func);
+    weigh(func);
 }

@@ -91,10 +91,12 @@ static void keep_all(its_linker *linker, const its_link_func *func) {
 static void work_on(inlining *inliner, size_t index) {
     its_linker *linker = inliner->linker;
     its_link_func *func = inliner->queue.items[index];
-    uint64_t added = func->size > func->n_insns ? func->size - func->n_insns : 0;
+    uint64_t added = func->size - func->n_insns, weight = func->weight - func->own_weight;
     size_t before = linker->kept.count;
-    if (needs_expanding(func) && linker->growth + added <= ITS_INLINE_GROWTH) {
+    bool fits = linker->growth + added <= ITS_INLINE_GROWTH && linker->weight + weight <= ITS_INLINE_WEIGHT;
+    if (needs_expanding(func) && fits) {
         linker->growth += added;
+        linker->weight += weight;
         func->body = its_expand(linker, func, false);
         func->is_new = true;
     } else {

@@ -37,8 +37,13 @@
 
 /* Functions of fewer instructions are inlined whatever the budget says. */
 #define ITS_INLINE_SMALL 50
-/* A bound on what inlining may add to a module, in instructions: input must not exhaust memory. */
+/*
+ * Bounds on what inlining may add to a module, in instructions and in weight, which memory goes with: input must not
+ * exhaust it. A node, an operand, a symbol weigh 1 each, so that ordinary code comes to its bound of instructions
+ * first.
+ */
 #define ITS_INLINE_GROWTH 1000000
+#define ITS_INLINE_WEIGHT 8000000
 /* A parameter of more bytes is not copied: its calls stay. */
 #define ITS_INLINE_PARAM 4096
 /* What the dynamic window is aligned to if a region puts static shared memory in front of it. */
@@ -128,7 +133,8 @@ struct its_link_func {
     bool is_inlined;         /* plan.c: somewhere */
     bool is_recursive;       /* plan.c: the one function of a cycle of calls that stays */
     const char *uncloneable; /* why it can't be inlined, or NULL */
-    uint64_t size;           /* plan.c: instructions with all that is inlined into it */
+    uint64_t own_weight;     /* of its own nodes */
+    uint64_t size, weight;   /* plan.c: instructions and weight with all that is inlined into it */
     uint64_t taken;          /* plan.c: of those, what ITS_INLINE_CALLER bounds */
     uint32_t n_callers;      /* plan.c: calls of it */
     uint8_t state;           /* plan.c: of the walk */
@@ -163,7 +169,7 @@ typedef struct its_linker {
     const char *marker;          /* names.c: a text that no name of the inputs holds */
     its_map taken, taken_ranges; /* names.c: names a function's own locals must not have */
     bool has_debug;              /* link.c, for renaming: the module has debug sections */
-    uint64_t growth;             /* instructions that inlining has added */
+    uint64_t growth, weight;     /* instructions that inlining has added, and their weight */
     uint32_t n_stripped, regions_inlined, calls_inlined;
     ITS_VEC(its_link_kept) kept;
     ITS_VEC(its_link_kept) sites; /* plan.c: calls by which the main module enters others */
@@ -221,8 +227,9 @@ typedef struct its_param_access {
 bool its_param_access_of(its_linker *linker, const its_link_func *func, its_insn *insn, its_param_access *access);
 
 /* names.c */
-void its_names_mark(its_linker *linker); /* chooses the marker */
-void its_names_take(its_linker *linker); /* fills `taken` and `taken_ranges` */
+its_name its_declared_name(const its_node *node); /* of what a node in a body declares, or NULL */
+void its_names_mark(its_linker *linker);          /* chooses the marker */
+void its_names_take(its_linker *linker);          /* fills `taken` and `taken_ranges` */
 /* `base`, the marker, `what` and the number: a name of the linker's own. */
 its_name its_names_new(its_linker *linker, const char *base, const char *what, uint32_t number);
 

@@ -10,7 +10,7 @@
 #include "base/intern.h"
 #include "link/linker.h"
 
-static its_name declared_name(const its_node *node) {
+its_name its_declared_name(const its_node *node) {
     switch ((its_node_kind)node->kind) {
     case ITS_NODE_REGS:
         return ((const its_regs *)node)->name;
@@ -40,7 +40,7 @@ static bool params_hold(const its_params *params, const char *marker) {
 static bool body_holds(const its_func *func, const char *marker) {
     if (params_hold(&func->params, marker) || params_hold(&func->results, marker)) return true;
     for (const its_node *node = func->first; node; node = node->next) {
-        its_name name = declared_name(node);
+        its_name name = its_declared_name(node);
         if (name && holds(name, marker)) return true;
     }
     return false;

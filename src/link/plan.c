@@ -167,6 +167,8 @@ static bool is_too_large(const its_linker *linker, const its_link_func *caller, 
     uint32_t budget = budget_of(linker, callee);
     if (caller->size + callee->size > ITS_INLINE_GROWTH)
         keep(call, ITS_KEPT_BUDGET, instructions(linker, callee->size, ""));
+    else if (caller->weight + callee->weight > ITS_INLINE_WEIGHT)
+        keep(call, ITS_KEPT_BUDGET, "too much text would be copied");
     else if (is_free(callee))
         return false;
     else if (callee->size > budget)
@@ -205,6 +207,7 @@ static void decide(its_linker *linker, its_link_func *caller, its_link_call *cal
         if (!is_free(callee)) caller->taken += callee->size;
         callee->is_inlined = true;
         caller->size += callee->size;
+        caller->weight += callee->weight;
     }
 }
 
@@ -295,6 +298,7 @@ static bool check_call(its_linker *linker, const its_link_call *call) {
 static bool decide_all(its_linker *linker, its_link_func *func) {
     bool ok = true;
     func->size = func->n_insns;
+    func->weight = func->own_weight;
     for (size_t i = 0; i < func->calls.count; i++) {
         its_link_call *call = &func->calls.items[i];
         if (call->callee) ok &= check_call(linker, call);

@@ -282,14 +282,15 @@ void its_lex_dots(its_lexer *lexer) {
 }
 
 bool its_lex_raw_block(its_lexer *lexer, const char **body, uint32_t *size) {
-    const char *from = lexer->p, *p = from;
-    unsigned depth = 1;
+    const char *from = lexer->p, *p = from, *line = from; /* where the line of p ends */
+    size_t depth = 1;
     for (; p < lexer->end; p++) {
+        if (p >= line) line = line_end(lexer, p);
         if (*p == '{') depth++;
         if (*p == '}' && --depth == 0) break;
-        if (p[0] == '/' && p[1] == '/') p = line_end(lexer, p);
+        if (p[0] == '/' && p[1] == '/') p = line;
         if (p[0] == '"') { /* a brace in a string closes nothing */
-            const char *close = memchr(p + 1, '"', (size_t)(line_end(lexer, p) - p - 1));
+            const char *close = memchr(p + 1, '"', (size_t)(line - p - 1));
             if (close) p = close;
         }
         if (p >= lexer->end) break;

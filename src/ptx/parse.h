@@ -22,6 +22,7 @@
 #include "ptx/module.h"
 
 typedef struct its_scope its_scope;
+typedef struct its_late its_late;
 
 typedef struct its_parser {
     its_context *ctx;
@@ -31,6 +32,8 @@ typedef struct its_parser {
     its_lexer lexer;
     ITS_VEC(its_scope) scopes;     /* [0] is the module, [1] a function's parameters, [2] its body, then blocks */
     ITS_VEC(its_operand) operands; /* a stack: operands of the lists being read */
+    ITS_VEC(its_late) lates;       /* scope.c: operands whose name is not placed yet */
+    ITS_VEC(its_init) inits;       /* elements of the initialiser being read */
     its_func *func;                /* the one whose body is being read */
     its_node_list *list;           /* where nodes go: the module, a body, a function's directives */
     uint32_t range_level;          /* deepest scope that has register ranges; names bound below it need a second look */
@@ -104,8 +107,7 @@ typedef struct its_decl_head { /* what stands in front of the names of a declara
     uint32_t align;
     its_space ptr_space;
     uint32_t ptr_align;
-    its_name *attributes;
-    uint32_t n_attributes;
+    ITS_VEC(its_name) attributes;
 } its_decl_head;
 bool its_is_space(const its_parser *parser);
 bool its_parse_decl_head(its_parser *parser, its_decl_head *head);

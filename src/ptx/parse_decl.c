@@ -49,10 +49,7 @@ static bool attribute(its_parser *parser, its_decl_head *head) {
         if (depth) next(parser);
     } while (depth);
     its_name name = its_intern_raise(parser->ctx, from, (size_t)(tok(parser)->text - from));
-    its_name *names = its_arena_alloc(parser->arena, (head->n_attributes + 1) * sizeof *names);
-    if (head->n_attributes) memcpy(names, head->attributes, head->n_attributes * sizeof *names);
-    names[head->n_attributes++] = name;
-    head->attributes = names;
+    ITS_PUSH(parser->arena, &head->attributes, name);
     if (strcmp(name->text, ".managed") == 0) head->flags |= ITS_SYM_MANAGED;
     next(parser);
     return true;
@@ -157,23 +154,8 @@ bool its_parse_dims(its_parser *parser, its_symbol *symbol) {
 
 /* -- initialisers -------------------------------------------------------------------------------------------------- */
 
-/* The elements read so far; there is room for as many as the text has commas, so it never moves. */
-typedef struct init_list {
-    its_init *items;
-    size_t count, capacity;
-} init_list;
-
-static bool add_init(its_parser *parser, init_list *list, const its_init *init) {
-    if (list->count == list->capacity) return its_error(parser, init->pos, "a ';' is missing in front of this element");
-    list->items[list->count++] = *init;
-    return true;
-}
-
-static void reserve_inits(its_parser *parser, init_list *list) {
-    size_t commas = 0;
-    for (const char *p = tok(parser)->text; p < parser->lexer.end && *p != ';'; p++) commas += *p == ',';
-    list->capacity = commas + 1;
-    list->items = its_arena_array(parser->arena, list->capacity, sizeof *list->items);
+static void add_init(its_parser *parser, const its_init *init) {
+    ITS_PUSH(&parser->scratch, &parser->inits, *init);
 }
 
 /* `+ constant` behind a symbol, or nothing. */
@@ -238,8 +220,7 @@ static uint64_t stride_of(const its_symbol *symbol, unsigned depth) {
     return stride;
 }
 
-static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list *list, uint64_t from, unsigned depth,
-                        uint64_t *end) {
+static bool init_braces(its_parser *parser, const its_symbol *symbol, uint64_t from, unsigned depth, uint64_t *end) {
     uint32_t open = tok(parser)->pos;
     uint64_t at = from, limit = depth == 0 && (symbol->flags & ITS_SYM_UNSIZED) ? UINT32_MAX : from + *end;
     next(parser);
@@ -249,12 +230,14 @@ static bool init_braces(its_parser *parser, const its_symbol *symbol, init_list 
         if (is_kind(parser, '{')) {
             uint64_t stride = stride_of(symbol, depth + 1);
             if (depth > symbol->n_dims) return its_error(parser, tok(parser)->pos, "more braces than dimensions");
-            if (!init_braces(parser, symbol, list, at, depth + 1, &stride)) return false;
+            if (!init_braces(parser, symbol, at, depth + 1, &stride)) return false;
             at += stride_of(symbol, depth + 1);
         } else {
-            its_init init = {.index = (uint32_t)list->count}; /* ptxas leaves no gap behind a short inner list */
+            its_init init = {.index =
+                                 (uint32_t)parser->inits.count}; /* ptxas leaves no gap behind a short inner list */
             at++;
-            if (!init_element(parser, &init) || !add_init(parser, list, &init)) return false;
+            if (!init_element(parser, &init)) return false;
+            add_init(parser, &init);
         }
         if (!its_accept(parser, ',')) break;
         if (is_kind(parser, '}')) return its_unexpected(parser, "an element");
@@ -293,7 +276,7 @@ static bool init_field(its_parser *parser, its_init *init) {
  * The braces of elements from number `*at` on. Fields that stand where an element's braces could, as in
  * `s[2] = { filter_mode = linear }`, belong to the next element.
  */
-static bool init_fields(its_parser *parser, const its_symbol *symbol, init_list *list, uint64_t *at, unsigned depth) {
+static bool init_fields(its_parser *parser, const its_symbol *symbol, uint64_t *at, unsigned depth) {
     bool unsized = depth == 0 && (symbol->flags & ITS_SYM_UNSIZED);
     uint64_t limit = unsized ? UINT32_MAX : *at + stride_of(symbol, depth);
     uint32_t open = tok(parser)->pos;
@@ -304,11 +287,12 @@ static bool init_fields(its_parser *parser, const its_symbol *symbol, init_list 
             if (depth == symbol->n_dims) return its_error(parser, tok(parser)->pos, "more braces than dimensions");
             if (*at >= limit)
                 return its_error(parser, tok(parser)->pos, "'%s' has no room for this element", symbol->name->text);
-            if (!init_fields(parser, symbol, list, &inner, depth + 1)) return false;
+            if (!init_fields(parser, symbol, &inner, depth + 1)) return false;
             *at += stride_of(symbol, depth + 1);
         } else {
             its_init init = {.index = (uint32_t)*at};
-            if (!init_field(parser, &init) || !add_init(parser, list, &init)) return false;
+            if (!init_field(parser, &init)) return false;
+            add_init(parser, &init);
         }
         if (!its_accept(parser, ',')) break;
     }
@@ -330,23 +314,24 @@ static bool size_from(its_parser *parser, its_symbol *symbol, uint64_t end) {
 
 static bool initialiser(its_parser *parser, its_var *var) {
     its_symbol *symbol = var->symbol;
-    init_list list = {0};
-    reserve_inits(parser, &list);
     var->has_init = true;
+    parser->inits.count = 0;
     if (is_opaque(symbol)) {
         uint64_t end = 0;
         if (symbol->size > UINT32_MAX) return its_error(parser, symbol->pos, "'%s' is too large", symbol->name->text);
         if (!is_kind(parser, '{')) return its_unexpected(parser, "'{'");
-        if (!init_fields(parser, symbol, &list, &end, 0) || !size_from(parser, symbol, end)) return false;
+        if (!init_fields(parser, symbol, &end, 0) || !size_from(parser, symbol, end)) return false;
     } else if (is_kind(parser, '{')) {
         uint64_t end = stride_of(symbol, 0);
-        if (!init_braces(parser, symbol, &list, 0, 0, &end) || !size_from(parser, symbol, end)) return false;
+        if (!init_braces(parser, symbol, 0, 0, &end) || !size_from(parser, symbol, end)) return false;
     } else {
         its_init init = {0};
-        if (!init_element(parser, &init) || !add_init(parser, &list, &init)) return false;
+        if (!init_element(parser, &init)) return false;
+        add_init(parser, &init);
     }
-    var->n_init = (uint32_t)list.count;
-    var->init = list.items;
+    var->n_init = (uint32_t)parser->inits.count;
+    var->init = its_arena_array(parser->arena, var->n_init, sizeof *var->init);
+    if (var->n_init) memcpy(var->init, parser->inits.items, var->n_init * sizeof *var->init);
     return true;
 }
 
@@ -392,8 +377,8 @@ static bool one_var(its_parser *parser, const its_decl_head *head) {
     its_var *var = its_node_new(parser->module, ITS_NODE_VAR, sizeof *var, parser->module->origin, pos);
     var->symbol = its_symbol_of_head(parser, head);
     var->symbol->node = &var->node;
-    var->attributes = head->attributes;
-    var->n_attributes = head->n_attributes;
+    var->attributes = head->attributes.items;
+    var->n_attributes = (uint32_t)head->attributes.count;
     if (!(head->flags & ITS_SYM_EXTERN)) var->symbol->flags |= ITS_SYM_DEFINED;
     next(parser);
     if (!its_parse_dims(parser, var->symbol) || !declare(parser, var)) return false;

@@ -13,13 +13,19 @@
 
 /* -- parameters ---------------------------------------------------------------------------------------------------- */
 
-static bool one_param(its_parser *parser, its_params *params, bool bind, bool results) {
+static its_symbol *one_param(its_parser *parser, bool bind, bool results) {
     its_decl_head head = {.space = ITS_SPACE_PARAM};
     bool in_register = its_is_dot(parser, ".reg");
-    if (!in_register && !its_is_dot(parser, ".param")) return its_unexpected(parser, ".param or .reg");
+    if (!in_register && !its_is_dot(parser, ".param")) {
+        its_unexpected(parser, ".param or .reg");
+        return NULL;
+    }
     next(parser);
-    if (!its_parse_decl_head(parser, &head)) return false;
-    if (!is_kind(parser, ITS_TOK_WORD)) return its_unexpected(parser, "the name of the parameter");
+    if (!its_parse_decl_head(parser, &head)) return NULL;
+    if (!is_kind(parser, ITS_TOK_WORD)) {
+        its_unexpected(parser, "the name of the parameter");
+        return NULL;
+    }
     its_symbol *symbol = its_symbol_of_head(parser, &head);
     if (in_register) {
         symbol->kind = ITS_SYM_REG;
@@ -28,21 +34,22 @@ static bool one_param(its_parser *parser, its_params *params, bool bind, bool re
     }
     symbol->flags |= (uint16_t)(ITS_SYM_DEFINED | ITS_SYM_IN_FUNC | (results ? ITS_SYM_RESULT : ITS_SYM_PARAM));
     next(parser);
-    if (!its_parse_dims(parser, symbol)) return false;
-    if (bind && strcmp(symbol->name->text, "_") != 0 && !its_bind(parser, symbol)) return false;
-    its_symbol **items = its_arena_alloc(parser->arena, (params->n + 1) * sizeof *items);
-    if (params->n) memcpy(items, params->items, params->n * sizeof *items);
-    items[params->n++] = symbol;
-    params->items = items;
-    return true;
+    if (!its_parse_dims(parser, symbol)) return NULL;
+    if (bind && strcmp(symbol->name->text, "_") != 0 && !its_bind(parser, symbol)) return NULL;
+    return symbol;
 }
 
 static bool parse_params(its_parser *parser, its_params *params, bool bind, bool results) {
+    ITS_VEC(its_symbol *) list = {0};
     if (!its_expect(parser, '(', "'('")) return false;
     if (its_accept(parser, ')')) return true;
-    do
-        if (!one_param(parser, params, bind, results)) return false;
-    while (its_accept(parser, ','));
+    do {
+        its_symbol *symbol = one_param(parser, bind, results);
+        if (!symbol) return false;
+        ITS_PUSH(parser->arena, &list, symbol);
+    } while (its_accept(parser, ','));
+    params->n = (uint32_t)list.count;
+    params->items = list.items;
     return its_expect(parser, ')', "',' or ')'");
 }
 
@@ -81,10 +88,11 @@ static void note_addresses(its_insn *insn, bool call) {
 
 /* Modifiers that stand apart from their opcode: `ld .global .u32`. */
 static its_name join_modifiers(its_parser *parser, its_name name) {
-    char *whole = its_arena_text(&parser->scratch, name->text, name->size);
+    ITS_VEC(char) whole = {0};
+    for (uint32_t i = 0; i < name->size; i++) ITS_PUSH(&parser->scratch, &whole, name->text[i]);
     for (; is_kind(parser, ITS_TOK_DOT); next(parser))
-        whole = its_arena_printf(&parser->scratch, "%s%.*s", whole, (int)tok(parser)->size, tok(parser)->text);
-    return its_intern_text(parser->ctx, whole);
+        for (uint32_t i = 0; i < tok(parser)->size; i++) ITS_PUSH(&parser->scratch, &whole, tok(parser)->text[i]);
+    return its_intern_raise(parser->ctx, whole.items, whole.count);
 }
 
 static bool instruction(its_parser *parser, its_name name, uint32_t pos, its_symbol *predicate, its_name suffix,

@@ -10,7 +10,8 @@
  *
  * Two things need more. A register of a range `%r<12>` gets a symbol when it is first named; it is bound in the scope
  * of its range, which need not be the innermost. And a label may be named before it is placed, in any scope that
- * encloses the use: such operands wait in their scope, and move outwards until a scope places that label.
+ * encloses the use: such operands wait, in the order of the text and by name, until a scope closes that has placed that
+ * label and was open when they were read.
  */
 
 #include "ptx/parse.h"
@@ -28,15 +29,16 @@ typedef struct range_binding {
     uint32_t level;
 } range_binding;
 
-typedef struct late {
-    struct late *next;
-    its_operand *operand;
-} late;
+struct its_late {
+    its_name name;
+    its_operand *operand; /* NULL: waits no more */
+    size_t before;        /* the one of the same name before it, counted from 1; the name's `late` is the last */
+};
 
 struct its_scope {
     binding *bound;
     range_binding *ranges;
-    late *first_late;
+    size_t first_late; /* operands from this one on were read since it was opened */
     uint32_t pos;
     uint32_t outer_range_level;
 };
@@ -50,7 +52,7 @@ static uint32_t level(const its_parser *parser) {
 }
 
 void its_scope_open(its_parser *parser, uint32_t pos) {
-    its_scope scope = {.pos = pos, .outer_range_level = parser->range_level};
+    its_scope scope = {.first_late = parser->lates.count, .pos = pos, .outer_range_level = parser->range_level};
     ITS_PUSH(&parser->scratch, &parser->scopes, scope);
 }
 
@@ -181,18 +183,16 @@ its_symbol *its_lookup_innermost(its_parser *parser, its_name name) {
 
 /* -- names that wait ----------------------------------------------------------------------------------------------- */
 
-static void wait_for_name(its_operand *operand, void *user) {
-    its_parser *parser = user;
+static void wait_for_name(its_parser *parser, its_operand *operand) {
     if (operand->kind != ITS_OPND_TOKEN) return;
-    late *entry = its_arena_alloc(&parser->scratch, sizeof *entry);
-    its_scope *scope = &parser->scopes.items[level(parser)];
-    *entry = (late){scope->first_late, operand};
-    scope->first_late = entry;
+    its_late late = {operand->name, operand, operand->name->late};
+    ITS_PUSH(&parser->scratch, &parser->lates, late);
+    operand->name->late = parser->lates.count;
 }
 
 void its_resolve_later(its_parser *parser, its_operand *operands, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        wait_for_name(&operands[i], parser);
+        wait_for_name(parser, &operands[i]);
         if (operands[i].kind == ITS_OPND_VEC || operands[i].kind == ITS_OPND_GROUP ||
             operands[i].kind == ITS_OPND_PAIR || operands[i].kind == ITS_OPND_ADDR)
             its_resolve_later(parser, operands[i].list, operands[i].count);
@@ -229,22 +229,15 @@ static bool assign(its_parser *parser, its_operand *operand, its_symbol *symbol)
     return true;
 }
 
-/* Gives the operands that wait in a closing scope the label it has placed, or hands them to the scope around it. */
-static bool settle(its_parser *parser, uint32_t at) {
-    its_scope *scope = &parser->scopes.items[at];
+/* Operands that wait for a name bound in the closing scope, and were read in it, have found what they mean. */
+static bool settle_name(its_parser *parser, its_name name, size_t first) {
     bool ok = true;
-    for (late *entry = scope->first_late, *following; entry; entry = following) {
-        following = entry->next;
-        its_operand *operand = entry->operand;
-        its_symbol *symbol = operand->name->bind;
-        if (at > 2 && !(symbol && level_of(symbol) >= at)) {
-            entry->next = scope[-1].first_late;
-            scope[-1].first_late = entry;
-        } else {
-            ok &= symbol ? assign(parser, operand, symbol) : report_unknown(parser, operand);
-        }
+    while (name->late > first) {
+        its_late *late = &parser->lates.items[name->late - 1];
+        if (late->operand) ok &= assign(parser, late->operand, name->bind);
+        late->operand = NULL;
+        name->late = late->before;
     }
-    scope->first_late = NULL;
     return ok;
 }
 
@@ -277,7 +270,26 @@ static bool check_ranges(its_parser *parser) {
     return ok;
 }
 
-void its_scope_drop(its_parser *parser) {
+/* Where the body ends, the others mean what the function or module has declared, or nothing. */
+static bool settle_rest(its_parser *parser, size_t first) {
+    bool ok = true;
+    for (size_t i = first; i < parser->lates.count; i++) {
+        const its_late *late = &parser->lates.items[i];
+        if (!late->operand) continue;
+        its_symbol *symbol = its_lookup(parser, late->name);
+        ok &= symbol ? assign(parser, late->operand, symbol) : report_unknown(parser, late->operand);
+    }
+    return ok;
+}
+
+static void forget_late(its_parser *parser, size_t first) {
+    while (parser->lates.count > first) {
+        const its_late *late = &parser->lates.items[--parser->lates.count];
+        late->name->late = late->before;
+    }
+}
+
+static void unbind(its_parser *parser) {
     its_scope *scope = &parser->scopes.items[level(parser)];
     for (binding *entry = scope->bound; entry; entry = entry->next) entry->name->bind = entry->outer;
     for (range_binding *range = scope->ranges; range; range = range->next) range->regs->name->range = range->outer;
@@ -285,10 +297,20 @@ void its_scope_drop(its_parser *parser) {
     parser->scopes.count--;
 }
 
+void its_scope_drop(its_parser *parser) {
+    forget_late(parser, parser->scopes.items[level(parser)].first_late);
+    unbind(parser);
+}
+
 bool its_scope_close(its_parser *parser) {
-    bool ok = settle(parser, level(parser));
+    const its_scope *scope = &parser->scopes.items[level(parser)];
+    bool ok = true, body = level(parser) == 2;
+    for (const binding *entry = scope->bound; entry; entry = entry->next)
+        ok &= settle_name(parser, entry->name, scope->first_late);
+    if (body) ok &= settle_rest(parser, scope->first_late);
     ok &= check_ranges(parser);
-    its_scope_drop(parser);
+    if (body) forget_late(parser, scope->first_late);
+    unbind(parser);
     return ok;
 }
 

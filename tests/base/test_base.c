@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../heap.h"
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/diag.h"
@@ -185,6 +186,72 @@ static void test_errors_past_a_limit_are_counted(void **state) {
     its_context_free(ctx);
 }
 
+static its_status warn_and_note(void *user) {
+    its_source source = {"a.ptx", "line", 4};
+    for (int i = 0; i < 300; i++) {
+        its_diag_begin(user, ITS_WARNING, its_at(&source, 0), "warning %d", i);
+        its_diag_also(user, its_at(&source, 1), "place %d", i);
+        its_diag_hint(user, "hint %d", i);
+        if (i % 100 == 0) its_diag_begin(user, ITS_NOTE, ITS_NOWHERE, "note %d", i);
+    }
+    return ITS_OK;
+}
+
+/* Each severity has a limit of its own. What belongs to a diagnostic past it must not end up at an earlier one. */
+static void test_warnings_past_a_limit_are_counted(void **state) {
+    (void)state;
+    its_context *ctx = its_context_new(NULL);
+    assert_int_equal(its_protect(ctx, warn_and_note, ctx), ITS_OK);
+    assert_int_equal(its_diag_errors(ctx), 0);
+    assert_int_equal(its_diag_count(ctx), 203);
+    const its_diag *last = its_diag_get(ctx, 201);
+    assert_string_equal(last->message, "warning 199");
+    assert_int_equal(last->n_places, 2);
+    assert_string_equal(last->hint, "hint 199");
+    assert_string_equal(its_diag_get(ctx, 202)->message, "note 200");
+    char *text = its_diag_render(ctx, false);
+    assert_non_null(strstr(text, "note: note 200\n... and 100 more warnings\n"));
+    assert_null(strstr(text, "200 more"));
+    its_free(ctx, text);
+    its_diag_clear(ctx);
+    text = its_diag_render(ctx, false);
+    assert_string_equal(text, "");
+    its_free(ctx, text);
+    its_context_free(ctx);
+}
+
+typedef struct one_line {
+    its_context *ctx;
+    its_source source;
+} one_line;
+
+static its_status complain_of_a_line(void *user) {
+    one_line *line = user;
+    for (uint32_t i = 0; i < 400; i++) {
+        its_diag_begin(line->ctx, ITS_ERROR, its_at(&line->source, i), "something");
+        its_diag_also(line->ctx, its_at(&line->source, i + 1), "something else");
+    }
+    return ITS_OK;
+}
+
+/* A generated file may be one line: it is kept once, not with each place on it. */
+static void test_a_long_line_is_kept_once(void **state) {
+    (void)state;
+    enum { SIZE = 100000 };
+    test_heap heap = {0};
+    its_allocator allocator = test_heap_allocator(&heap);
+    char *text = malloc(SIZE + 1);
+    memset(text, 'x', SIZE);
+    text[SIZE] = 0;
+    one_line line = {its_context_new(&allocator), {"wide.ptx", text, SIZE}};
+    assert_int_equal(its_protect(line.ctx, complain_of_a_line, &line), ITS_OK);
+    assert_true(heap.held < 5 * SIZE);
+    assert_string_equal(its_diag_get(line.ctx, 199)->places[1].text, text);
+    assert_int_equal(its_diag_get(line.ctx, 199)->places[1].column, 201);
+    its_context_free(line.ctx);
+    free(text);
+}
+
 static void test_long_lines_are_windowed(void **state) {
     (void)state;
     its_context *ctx = its_context_new(NULL);
@@ -259,11 +326,18 @@ static void test_json_is_whole_or_an_error(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_are_equal_pointers),       cmocka_unit_test(test_arena_keeps_what_it_gave),
-        cmocka_unit_test(test_nothing_takes_no_chunk),         cmocka_unit_test(test_blocks_keep_their_content),
-        cmocka_unit_test(test_a_buffer_grows_in_place),        cmocka_unit_test(test_products_are_checked),
-        cmocka_unit_test(test_a_diagnostic_shows_both_places), cmocka_unit_test(test_errors_past_a_limit_are_counted),
-        cmocka_unit_test(test_long_lines_are_windowed),        cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_names_are_equal_pointers),
+        cmocka_unit_test(test_arena_keeps_what_it_gave),
+        cmocka_unit_test(test_nothing_takes_no_chunk),
+        cmocka_unit_test(test_blocks_keep_their_content),
+        cmocka_unit_test(test_a_buffer_grows_in_place),
+        cmocka_unit_test(test_products_are_checked),
+        cmocka_unit_test(test_a_diagnostic_shows_both_places),
+        cmocka_unit_test(test_errors_past_a_limit_are_counted),
+        cmocka_unit_test(test_warnings_past_a_limit_are_counted),
+        cmocka_unit_test(test_a_long_line_is_kept_once),
+        cmocka_unit_test(test_long_lines_are_windowed),
+        cmocka_unit_test(test_suggestions),
         cmocka_unit_test(test_json_is_whole_or_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,45 @@ static void a_caller_takes_in_so_much(void **state) {
     assert_int_equal(call_often(*state, 49, 2000, 0).n_kept, 0);
 }
 
+/*
+ * A function of one instruction that is nevertheless long, called very often: what is copied is bounded by what it
+ * takes in memory, not by instructions alone.
+ */
+static void weigh(example *e, const char *head, const char *part, const char *behind, const char *tail) {
+    enum { PARTS = 2000, CALLS = 10000 };
+    text_out out = {0};
+    put(&out, HEAD ".func f0()\n{\n%s", head);
+    for (unsigned i = 0; i < PARTS; i++) put(&out, "%s%u%s", part, i, behind);
+    put(&out, "%s\nret;\n}\n.visible .entry k()\n{\n", tail);
+    for (unsigned i = 0; i < CALLS; i++) put(&out, "call f0;\n");
+    put(&out, "ret;\n}\n");
+    its_report report = link_large(e, &out);
+    assert_in_range(report.calls_inlined, 100, 8000000 / PARTS);
+    assert_int_equal(report.n_kept, CALLS - report.calls_inlined);
+}
+
+static void long_functions_of_few_instructions(void **state) {
+    weigh(*state, "", "L", ":\n", "");
+    weigh(*state, "", ".reg .b32 r", ";\n", "");
+    weigh(*state, "", ".local .b32 x", ";\n", "");
+    weigh(*state, ".reg .b32 %r<2000>;\nfoo 0", ", %r", "", ";");
+    weigh(*state, "", "{ .reg .b32 a", "; }\n", "");
+}
+
+/* A call may copy its structure, byte by byte. Where there are too many of them, all stay. */
+static void structures_weigh_as_well(void **state) {
+    text_out out = {0};
+    put(&out, HEAD ".func f(.param .align 1 .b8 a[4000])\n{\n.reg .b64 %%a;\nmov.b64 %%a, a;\nret;\n}\n"
+                   ".visible .entry k()\n{\n.param .align 1 .b8 p[4000];\n");
+    for (unsigned i = 0; i < 400; i++) put(&out, "call f, (p);\n");
+    put(&out, "ret;\n}\n.visible .entry k2()\n{\n.param .align 1 .b8 p[4000];\n");
+    for (unsigned i = 0; i < 1000; i++) put(&out, "call f, (p);\n");
+    put(&out, "ret;\n}\n");
+    its_report report = link_large(*state, &out);
+    assert_int_equal(report.calls_inlined, 400);
+    assert_int_equal(report.n_kept, 1000);
+}
+
 static void a_ring_of_calls(void **state) {
     text_out out = {0};
     put(&out, HEAD);
@@ -196,6 +235,8 @@ int main(void) {
         TEST(a_chain_of_calls),
         TEST(doubling_calls),
         TEST(a_caller_takes_in_so_much),
+        TEST(long_functions_of_few_instructions),
+        TEST(structures_weigh_as_well),
         TEST(a_ring_of_calls),
         TEST(everybody_calls_everybody),
         TEST(a_large_switch_of_regions),

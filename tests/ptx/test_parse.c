@@ -235,6 +235,8 @@ static const refusal refusals[] = {
     {".entry k() { .reg .b32 %r<4>; mov.b32 %r4, 1; }", 4, 39, "'%r4' is outside of '%r<4>'"},
     {".entry k() { .reg .b32 r; .reg .b32 r; }", 4, 37, "'r' is declared twice"},
     {".entry k() { bra L; }", 4, 18, "'L' is not declared"},
+    {".entry k() { bra L; bra M; }", 4, 18, "'L' is not declared"},
+    {".entry k() { mov.b32 r1, 1; .reg .b32 r<2>; }", 4, 22, "register 'r1' is used before it is declared"},
     {".entry k() { bra L; { L: } }", 4, 18, "'L' is not declared"},
     {".entry k() { L: ret; L: ret; }", 4, 22, "'L' is declared twice"},
     {".entry k() { L:; }", 4, 16, "a label takes no ';'"},
@@ -385,6 +387,61 @@ static void test_hostile_input(void **state) {
     free(closed);
 }
 
+typedef struct costly {
+    const char *head, *what, *tail; /* `what` any number of times between the others */
+    its_status status;
+} costly;
+
+static const costly costlies[] = {
+    {".func f(.param .b32 a", ", .param .b32 _", ") { ret; }", ITS_OK},
+    {".entry k() { P: .callprototype _ (.param .b32 _", ", .param .b32 _", "); }", ITS_OK},
+    {".global ", ".attribute(.managed) ", ".u32 x;", ITS_OK},
+    {".func ", ".attribute(.unified(1, 2)) ", "f() { ret; }", ITS_OK},
+    {".entry k() { foo", " .a", "; }", ITS_OK},
+    {".entry k() { .global .u32 x = 1;", "{ .global .u32 x[1] = {1}, y = 2, z[1] = {3}; }", " }", ITS_OK},
+    {".section .debug_str {\n", "\"\" ", "\n}\n", ITS_OK},
+    {".entry k() {", "bra L;", " L: ret; }", ITS_OK},
+};
+
+static char *repeat_twice(const char *head, const char *first, const char *second, size_t times, const char *tail) {
+    char *front = repeat(head, first, times, ""), *all = repeat(front, second, times, tail);
+    free(front);
+    return all;
+}
+
+/* Parses and frees the text; memory must stay in proportion to it. */
+static void expect_proportion(char *text, its_status status) {
+    test_heap heap = {0};
+    its_allocator allocator = test_heap_allocator(&heap);
+    its_context *ctx = its_context_new(&allocator);
+    its_module *module;
+    assert_int_equal(parse(ctx, text, &module), status);
+    its_module_free(module);
+    its_context_free(ctx);
+    assert_true((size_t)heap.peak < 100 * strlen(text));
+    free(text);
+}
+
+/* Were one of these a square, it would take gigabytes or minutes. */
+static void test_costs_are_in_proportion(void **state) {
+    (void)state;
+    enum { TIMES = 100000 };
+    for (size_t i = 0; i < sizeof costlies / sizeof *costlies; i++) {
+        char *head = repeat(HEAD, costlies[i].head, 1, "");
+        expect_proportion(repeat(head, costlies[i].what, TIMES, costlies[i].tail), costlies[i].status);
+        free(head);
+    }
+    char *names = malloc(TIMES * 32), *p = names;
+    for (unsigned i = 0; i < TIMES; i++) p += sprintf(p, "%sx%u[1] = {%u}", i ? ", " : "", i, i);
+    expect_proportion(repeat(HEAD ".global .u32 ", names, 1, ";"), ITS_OK);
+    free(names);
+    char *open = repeat(HEAD ".entry k() {", "{ ", TIMES, ""), *late = repeat(open, "bra L; ", TIMES, "");
+    expect_proportion(repeat(late, "} ", TIMES, "L: ret; }"), ITS_OK);
+    expect_proportion(repeat_twice(HEAD ".entry k() {", "{ bra L; ", "L: } ", TIMES, "}"), ITS_OK);
+    free(late);
+    free(open);
+}
+
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 static its_status parse_and_print(test_heap *heap) {
@@ -440,6 +497,7 @@ int main(void) {
         cmocka_unit_test(test_a_vector_ends_no_function),
         cmocka_unit_test(test_a_long_name_is_shown_whole),
         cmocka_unit_test(test_hostile_input),
+        cmocka_unit_test(test_costs_are_in_proportion),
         cmocka_unit_test(test_every_allocation_can_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
