@@ -49,8 +49,9 @@ its_link_param *its_param_of(const its_link_func *func, const its_operand *opera
     return operand->kind == ITS_OPND_SYM ? param_of_symbol(func, operand->symbol) : NULL;
 }
 
+/* Not that of a kernel's parameter, which any function may read through a register. */
 static its_operand *address_operand(const its_mnemonic *m, its_insn *insn) {
-    if (insn->node.count < 2 || m->space != ITS_SPACE_PARAM) return NULL;
+    if (insn->node.count < 2 || m->space != ITS_SPACE_PARAM || its_mnemonic_has(m, ITS_MOD_PARAM_ENTRY)) return NULL;
     its_operand *operand = &insn->ops[m->op == ITS_OP_ST ? 0 : 1];
     return (m->op == ITS_OP_LD || m->op == ITS_OP_ST) && operand->kind == ITS_OPND_ADDR ? operand : NULL;
 }

@@ -383,6 +383,7 @@ static void put_call(its_expander *x, its_insn *insn) {
 /* In an expanded body a parameter's address leads to .local, whatever instruction goes through it. */
 static bool loads_through_register(const its_frame *frame, const its_mnemonic *m, const its_insn *insn) {
     if (!frame->site || !frame->func->param_by_register || m->space != ITS_SPACE_PARAM) return false;
+    if (its_mnemonic_has(m, ITS_MOD_PARAM_ENTRY)) return false;
     uint16_t at = m->op == ITS_OP_ST ? 0 : 1;
     return insn->node.count > at && insn->ops[at].kind == ITS_OPND_ADDR && insn->ops[at].list[0].kind == ITS_OPND_REG;
 }

@@ -297,6 +297,25 @@ static void declare_if_function(merge *merger, const its_init *init) {
     if (symbol->kind == ITS_SYM_FUNC && !copy->func) copy_declaration(merger, symbol->func, copy, &merger->head);
 }
 
+/* What the initialiser names stands in front of everything. */
+static void declare_needed(merge *merger, const its_var *var) {
+    for (uint32_t i = 0; i < var->n_init; i++) {
+        declare_if_function(merger, &var->init[i]);
+        if (var->init[i].kind != ITS_OPND_SYM || var->init[i].symbol->kind != ITS_SYM_VAR) continue;
+        its_symbol *symbol = its_symbol_final(var->init[i].symbol);
+        if (!(symbol->flags & ITS_SYM_IN_FUNC)) copy_var_after_needed(merger, symbol);
+    }
+}
+
+/* Variables declared in functions that are inlined move in front of the first body, and so must what they name. */
+static void declare_for_statics(merge *merger) {
+    for (its_func *func = NULL; (func = its_module_next_func(its_link_main(merger->linker), func));) {
+        if (!func->has_body || !is_reached(func->symbol) || func->symbol->flags & ITS_SYM_ENTRY) continue;
+        for (const its_node *node = func->first; node; node = node->next)
+            if (node->kind == ITS_NODE_VAR) declare_needed(merger, (const its_var *)node);
+    }
+}
+
 /* What calls of an alias lead to may be defined only later: the alias's own declaration came first. */
 static void declare_aliasees(merge *merger) {
     const struct its_module_private *priv = its_link_main(merger->linker)->priv;
@@ -413,6 +432,7 @@ bool its_link_merge(its_linker *linker) {
     add_symbols(&merger);
     declare_aliasees(&merger);
     copy_other_heads(&merger);
+    declare_for_statics(&merger);
     copy_main(&merger);
     copy_others(&merger);
     append_list(linker->out, merger.head.first);

@@ -63,11 +63,12 @@ static bool find_map(const its_link_region *region, uint64_t from, barrier_map *
     return false;
 }
 
-/* The operand with the barrier's number. */
+/* The operand with the barrier's number; NULL if it has none, as bar.warp, whose operand is a mask. */
 static its_operand *id_operand(its_linker *linker, its_insn *insn) {
     const its_mnemonic *m = its_mnemonic_of(linker->ctx, insn->name);
     uint16_t at = its_mnemonic_has(m, ITS_MOD_RED);
-    if (its_mnemonic_has(m, ITS_MOD_CLUSTER) || at >= insn->node.count) return NULL;
+    if (its_mnemonic_has(m, ITS_MOD_CLUSTER) || its_mnemonic_has(m, ITS_MOD_WARP)) return NULL;
+    if (at >= insn->node.count) return NULL;
     return insn->ops[at].kind == ITS_OPND_INT ? &insn->ops[at] : NULL;
 }
 

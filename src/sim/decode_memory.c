@@ -28,8 +28,9 @@ void its_sim_take_address(its_sim_decoder *d, its_sim_op *op, const its_operand 
 }
 
 /* Parameters of a kernel are a space of their own; those of functions and of calls lie on the stack. */
-static bool is_on_stack(const its_sim_decoder *d, const its_operand *address) {
-    if (!d->func->is_entry) return true;
+static bool is_on_stack(its_sim_decoder *d, const its_operand *address) {
+    if (its_sim_has(d, ITS_MOD_PARAM_ENTRY)) return false;
+    if (!d->func->is_entry || its_sim_has(d, ITS_MOD_PARAM_FUNC)) return true;
     if (address->kind != ITS_OPND_ADDR || address->count == 0 || address->list[0].kind != ITS_OPND_SYM) return false;
     return !its_sim_is_kernel_param(d, address->list[0].symbol);
 }

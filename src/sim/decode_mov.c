@@ -134,7 +134,7 @@ void its_sim_decode_mov(its_sim_decoder *d) {
 /* -- address spaces ------------------------------------------------------------------------------------------------ */
 
 /* What is added to an address of the space to make it generic; false for spaces that have no window. */
-static bool window_of(its_sim_decoder *d, its_space space, uint64_t *window) {
+static bool window_of(its_space space, uint64_t *window) {
     switch (space) {
     case ITS_SPACE_GLOBAL:
     case ITS_SPACE_CONST:
@@ -147,7 +147,7 @@ static bool window_of(its_sim_decoder *d, its_space space, uint64_t *window) {
         *window = ITS_SIM_WINDOW_LOCAL;
         return true;
     case ITS_SPACE_PARAM:
-        *window = d->func->is_entry ? ITS_SIM_WINDOW_PARAM : ITS_SIM_WINDOW_LOCAL;
+        *window = ITS_SIM_WINDOW_PARAM; /* the kernel's, in any function */
         return true;
     default:
         return false;
@@ -159,7 +159,7 @@ static void convert_address(its_sim_decoder *d) {
     its_sim_tick_class(d, ITS_MODCLASS_SPACE);
     its_type type = its_sim_type(d, 0);
     uint64_t window;
-    if (!window_of(d, space, &window) || its_type_size(type) != 8) {
+    if (!window_of(space, &window) || its_type_size(type) != 8) {
         its_sim_refuse_form(d);
         return;
     }
@@ -175,7 +175,7 @@ static void is_in_space(its_sim_decoder *d) {
     its_space space = (its_space)d->m->space;
     its_sim_tick_class(d, ITS_MODCLASS_SPACE);
     uint64_t window;
-    if (!window_of(d, space, &window)) {
+    if (!window_of(space, &window)) {
         its_sim_refuse_form(d);
         return;
     }

@@ -72,7 +72,7 @@ static inline const char *kit_message(kit *k) {
     return its_diag_get(k->ctx, count - 1)->message;
 }
 
-#define KIT_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define KIT_HEAD ".version 8.3\n.target sm_90\n.address_size 64\n"
 
 /* For fuzzers: writes the text into the folder that the environment names, under a name that follows from it. */
 static inline void kit_write_down(const char *text) {

@@ -187,6 +187,28 @@ static void test_parameter_addresses(void **state) {
     kit_close(&k);
 }
 
+/*
+ * A function that is given the address of a kernel's parameter reads it there, whatever its own parameters are; that of
+ * its own is in no such space.
+ */
+static void test_kernel_parameters_in_functions(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out =
+        run(&k,
+            ".func (.param .b32 r) read(.param .b64 a, .param .b64 b)\n{ .reg .b64 %a<9>; .reg .b32 %x<3>; .reg .pred "
+            "%p<5>;\nld.param.u64 %a1, [a]; ld.param::entry.u64 %a2, [%a1]; mov.b64 %a3, b; ld.param::func.u64 %a4, "
+            "[%a3]; cvta.param.u64 %a5, %a1; ld.u64 %a6, [%a5];\n"
+            "isspacep.param %p1, %a5; cvta.local.u64 %a3, %a3; isspacep.param %p2, %a3; isspacep.local %p3, %a3;\n"
+            "setp.eq.u64 %p4, %a2, %a4; selp.b32 %x1, 1, 0, %p4; setp.eq.and.u64 %p4, %a4, %a6, %p1; @%p4 or.b32 %x1, "
+            "%x1, 2; @!%p2 or.b32 %x1, %x1, 4; @%p3 or.b32 %x1, %x1, 8; st.param.b32 [r], %x1; ret; }\n",
+            "mov.b64 %rd2, out; call (%r2), read, (%rd2, %rd0); st.global.u32 [%rd1], %r2; ret;\n", 32);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], 15);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 static void test_kernel_parameters(void **state) {
     (void)state;
     kit k;
@@ -390,6 +412,7 @@ int main(void) {
         cmocka_unit_test(test_register_parameters),
         cmocka_unit_test(test_local_memory),
         cmocka_unit_test(test_parameter_addresses),
+        cmocka_unit_test(test_kernel_parameters_in_functions),
         cmocka_unit_test(test_kernel_parameters),
         cmocka_unit_test(test_variables),
         cmocka_unit_test(test_shared_layout),
