@@ -241,6 +241,28 @@ static bool settle_name(its_parser *parser, its_name name, size_t first) {
     return ok;
 }
 
+/* Where the body ends, the others mean what the function or module has declared, or nothing. */
+static bool settle_rest(its_parser *parser, size_t first) {
+    bool ok = true;
+    for (size_t i = first; i < parser->lates.count; i++) {
+        const its_late *late = &parser->lates.items[i];
+        if (!late->operand) continue;
+        its_symbol *symbol = its_lookup(parser, late->name);
+        ok &= symbol ? assign(parser, late->operand, symbol) : report_unknown(parser, late->operand);
+    }
+    return ok;
+}
+
+static void forget_late(its_parser *parser, size_t first) {
+    while (parser->lates.count > first) {
+        const its_late *late = &parser->lates.items[--parser->lates.count];
+        late->name->late = late->before;
+    }
+}
+
+/* -- closing a scope ------------------------------------------------------------------------------------------------
+ */
+
 /*
  * A name in the way of a range that was declared after it, in the same scope: known when the scope is complete. (Before
  * that, who looks the name up gets what was declared first.)
@@ -268,25 +290,6 @@ static bool check_ranges(its_parser *parser) {
         for (const binding *entry = scope[-1].bound; entry; entry = entry->next)
             if (entry->name->bind && level_of(entry->name->bind) == 1) ok &= !in_a_range(parser, entry->name->bind);
     return ok;
-}
-
-/* Where the body ends, the others mean what the function or module has declared, or nothing. */
-static bool settle_rest(its_parser *parser, size_t first) {
-    bool ok = true;
-    for (size_t i = first; i < parser->lates.count; i++) {
-        const its_late *late = &parser->lates.items[i];
-        if (!late->operand) continue;
-        its_symbol *symbol = its_lookup(parser, late->name);
-        ok &= symbol ? assign(parser, late->operand, symbol) : report_unknown(parser, late->operand);
-    }
-    return ok;
-}
-
-static void forget_late(its_parser *parser, size_t first) {
-    while (parser->lates.count > first) {
-        const its_late *late = &parser->lates.items[--parser->lates.count];
-        late->name->late = late->before;
-    }
 }
 
 static void unbind(its_parser *parser) {
