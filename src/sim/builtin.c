@@ -127,8 +127,8 @@ static uint64_t next_argument(lane_call *c, uint64_t *at, uint32_t bytes) {
 /* A conversion taken from the format: "%-08.3lld" with its width and precision filled in. */
 typedef struct conversion {
     char flags[8];
-    int width, precision; /* -1: none */
-    unsigned longs;
+    int width, precision;   /* -1: none */
+    unsigned shorts, longs; /* how many h, how many of the others */
     char letter;
 } conversion;
 
@@ -164,7 +164,10 @@ static const char *read_conversion(lane_call *c, const char *at, uint64_t *args,
         at++;
         to->precision = width_of(c, &at, args);
     }
-    for (; *at && strchr("hljztL", *at); at++) to->longs += *at != 'h';
+    for (; *at && strchr("hljztL", *at); at++) {
+        to->shorts += *at == 'h';
+        to->longs += *at != 'h';
+    }
     to->letter = *at;
     return *at ? at + 1 : at;
 }
@@ -190,6 +193,16 @@ static void pad(lane_call *c, size_t from, int width) {
     for (size_t i = from; width > 0 && i < (size_t)width; i++) put(c, " ", 1);
 }
 
+/* The next argument as a whole number of the size that the conversion says: of a short or char the lowest bits. */
+static uint64_t next_number(lane_call *c, const conversion *v, uint64_t *args) {
+    if (v->longs) return next_argument(c, args, 8);
+    uint32_t word = (uint32_t)next_argument(c, args, 4);
+    bool is_signed = v->letter == 'd' || v->letter == 'i';
+    if (v->shorts == 0) return is_signed ? (uint64_t)(int64_t)(int32_t)word : word;
+    if (v->shorts == 1) return is_signed ? (uint64_t)(int64_t)(int16_t)word : (uint16_t)word;
+    return is_signed ? (uint64_t)(int64_t)(int8_t)word : (uint8_t)word;
+}
+
 static void put_text_conversion(lane_call *c, const conversion *v, uint64_t address) {
     lane_call text = *c;
     text.text = NULL;
@@ -211,14 +224,11 @@ static void convert(lane_call *c, const conversion *v, uint64_t *args, const cha
         return;
     case 'd':
     case 'i':
-        put_conversion(c, v, "ll",
-                       v->longs ? next_argument(c, args, 8) : (uint64_t)(int64_t)(int32_t)next_argument(c, args, 4));
-        return;
     case 'u':
     case 'x':
     case 'X':
     case 'o':
-        put_conversion(c, v, "ll", next_argument(c, args, v->longs ? 8 : 4));
+        put_conversion(c, v, "ll", next_number(c, v, args));
         return;
     case 'c':
         put_conversion(c, v, "", next_argument(c, args, 4));
@@ -297,6 +307,7 @@ static void allocate(lane_call *c) {
         block = NULL;
     }
     if (block) {
+        its_sim_memory_fresh(block, size);
         its_sim_memory_set_owner(c->x->memory, address, program);
         program->heap_used += size;
     }

@@ -144,7 +144,7 @@ static void *zalloc(its_context *ctx, size_t size) {
 
 static bool make_slot(its_sim_grid *grid, its_sim_cta *cta) {
     cta->grid = grid;
-    cta->shared_block = zalloc(grid->ctx, (size_t)grid->shared_size + 1023);
+    cta->shared_block = its_block_alloc(grid->ctx, (size_t)grid->shared_size + 1023);
     cta->warps = zalloc(grid->ctx, grid->n_warps * sizeof(its_sim_warp));
     if (!cta->warps || !cta->shared_block) return false;
     cta->shared = (char *)(((uintptr_t)cta->shared_block + 1023) & ~(uintptr_t)1023);
@@ -249,6 +249,16 @@ static void start_warp(its_sim_grid *grid, its_sim_warp *warp) {
     its_sim_frame_enter(warp, grid->func, warp->regs, 0, ITS_FULL);
 }
 
+/* What the CTA before left there means nothing to this one. CUDA's own part begins as zeros. */
+static void fresh_shared(const its_sim_cta *cta) {
+    const its_sim_program *program = cta->grid->program;
+    its_sim_memory_fresh(cta->shared, cta->grid->shared_size);
+    if (!program->reserved) return;
+    const its_sim_variable *own = &program->variables.items[program->reserved - 1];
+    uint64_t begin = own->address - ITS_SIM_SHARED_BEGIN;
+    if (begin + own->size <= cta->grid->shared_size) memset(cta->shared + begin, 0, own->size);
+}
+
 /* Lets a CTA begin, at the place that the cluster with number `n` has in the grid. */
 static void start_cta(its_sim_grid *grid, its_sim_cta *cta, uint64_t n) {
     uint32_t inner = cta->rank;
@@ -266,6 +276,7 @@ static void start_cta(its_sim_grid *grid, its_sim_cta *cta, uint64_t n) {
     memset(cta->barriers, 0, sizeof(cta->barriers));
     memset(cta->passed, 0, sizeof(cta->passed));
     its_sim_async_reset(grid->ctx, cta);
+    fresh_shared(cta);
     for (uint32_t w = 0; w < grid->n_warps; w++) start_warp(grid, &cta->warps[w]);
     its_sim_race_start(cta);
 }

@@ -38,6 +38,14 @@ const char *its_sim_kind_text(its_sim_kind kind) {
     return (unsigned)kind < ITS_SIM_KINDS ? texts[kind] : "memory";
 }
 
+void its_sim_memory_fresh(void *memory, size_t size) {
+    uint16_t pattern[32];
+    for (size_t i = 0; i < 32; i++) pattern[i] = ITS_SIM_FRESH;
+    char *at = memory;
+    for (; size >= sizeof pattern; size -= sizeof pattern, at += sizeof pattern) memcpy(at, pattern, sizeof pattern);
+    memcpy(at, pattern, size);
+}
+
 its_sim_memory *its_sim_memory_new(its_context *ctx, uint32_t pe) {
     its_sim_memory *memory = its_block_alloc(ctx, sizeof(*memory));
     if (!memory) return NULL;

@@ -34,6 +34,13 @@ typedef enum its_sim_kind {
 /* "device memory", "symmetric memory" ... */
 const char *its_sim_kind_text(its_sim_kind kind);
 
+/*
+ * What memory holds that nobody has written: a NaN in every floating-point format, and a large number. Who counts on
+ * zeros is noticed.
+ */
+enum { ITS_SIM_FRESH = 0xFFF5 };
+void its_sim_memory_fresh(void *memory, size_t size);
+
 typedef struct its_sim_allocation {
     uint64_t base, size;
     uint64_t serial;   /* the how manieth entry this was, from 1 */

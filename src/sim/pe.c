@@ -53,14 +53,6 @@ void its_pe_close(its_pe *pe) {
 
 /* -- private memory ------------------------------------------------------------------------------------------------ */
 
-static void fill_fresh(void *memory, size_t size) {
-    uint16_t pattern[32];
-    for (size_t i = 0; i < 32; i++) pattern[i] = ITS_SIM_FRESH;
-    char *at = memory;
-    for (; size >= sizeof pattern; size -= sizeof pattern, at += sizeof pattern) memcpy(at, pattern, sizeof pattern);
-    memcpy(at, pattern, size);
-}
-
 /* Gives whole pages back to the machine; the addresses stay. */
 static void forget_pages(char *from, uint64_t size) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -108,7 +100,7 @@ its_status its_pe_alloc(its_pe *pe, size_t size, size_t align, its_sim_kind kind
     void *block = its_pe_take(pe, size, align);
     if (block) {
         *address = (uint64_t)(uintptr_t)block;
-        fill_fresh(block, size);
+        its_sim_memory_fresh(block, size);
         if (!size || its_sim_memory_add(pe->memory, *address, size, kind, false, NULL) == ITS_OK) return ITS_OK;
         its_pe_give(pe, block);
     }
@@ -135,7 +127,7 @@ its_status its_pe_reserve(its_pe *pe, size_t size, size_t align, uint64_t *addre
     if (its_heap_take(&pe->symmetric, size, align, &offset) != ITS_OK) return ITS_ERR_NOMEM;
     char *block = its_world_heap(pe->world, pe->world->pe) + offset;
     *address = (uint64_t)(uintptr_t)block;
-    fill_fresh(block, size);
+    its_sim_memory_fresh(block, size);
     if (pe->race) its_race_fresh(pe->race, *address, size);
     if (its_sim_memory_add(pe->memory, *address, size, ITS_SIM_SYMMETRIC, false, NULL) == ITS_OK) return ITS_OK;
     its_heap_give(&pe->symmetric, offset);

@@ -16,7 +16,7 @@
 #include "sim/race.h"
 #include "sim/world.h"
 
-enum { ITS_SIM_FRESH = 0xFFF5, ITS_SIM_ALIGN = 256 };
+enum { ITS_SIM_ALIGN = 256 };
 
 typedef struct its_pe {
     its_context *ctx;

@@ -430,6 +430,11 @@ static bool ends_of(its_sim_backend *sim, enum cudaMemcpyKind kind, uint64_t to,
     return (unsigned)kind <= cudaMemcpyDefault;
 }
 
+/* Said to be host memory, and on the device: CUDA leaves open what becomes of such a copy. */
+static bool is_misplaced(its_sim_backend *sim, uint64_t end, bool on_device) {
+    return !on_device && its_sim_memory_kind(sim, end) == ITS_AT_DEVICE;
+}
+
 static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t handle,
                         bool wait) {
     its_stream stream;
@@ -440,6 +445,8 @@ static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcp
     if (!ends_of(sim, kind, to, from, &to_device, &from_device))
         return its_simhost_cuda(cudaErrorInvalidMemcpyDirection);
     if (count && (!dst || !src)) return invalid_value();
+    if (is_misplaced(sim, to, to_device) || is_misplaced(sim, from, from_device))
+        return its_simhost_cuda(cudaErrorInvalidMemcpyDirection);
     bool pinned = (to_device || its_sim_memory_kind(sim, to) == ITS_AT_HOST) &&
                   (from_device || its_sim_memory_kind(sim, from) == ITS_AT_HOST);
     its_host_memory host = to_device && from_device ? ITS_HOST_NONE : pinned ? ITS_HOST_PINNED : ITS_HOST_PAGEABLE;

@@ -316,6 +316,26 @@ static void test_shared_layout(void **state) {
     kit_close(&k);
 }
 
+/* Nobody has written shared memory when a CTA begins, also if another one had it before; CUDA's own part is zero. */
+static void test_fresh_shared(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    kit_load(&k, ".extern .shared .align 16 .b8 more[];\n.shared .b32 one[32];\n"
+                 ".visible .entry f(.param .u64 out)\n{\n" REGISTERS
+                 "ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 32, %r0;\n"
+                 "mul.wide.u32 %rd1, %r2, 8; add.u64 %rd0, %rd0, %rd1; mov.u32 %r3, one; mov.u32 %r4, more;\n"
+                 "shl.b32 %r5, %r0, 2; add.u32 %r3, %r3, %r5; add.u32 %r4, %r4, %r5;\n"
+                 "ld.shared.u32 %r6, [%r3]; ld.shared.u32 %r7, [%r4]; mov.u32 %r8, %reserved_smem_offset_1;\n"
+                 "ld.shared.u32 %r9, [%r8]; add.u32 %r7, %r7, %r9;\n"
+                 "st.shared.u32 [%r3], 5; st.shared.u32 [%r4], 6; st.global.v2.u32 [%rd0], {%r6, %r7}; ret;\n}\n");
+    uint32_t *out = kit_alloc(&k, 300 * 32 * 8), fresh = ITS_SIM_FRESH * 0x10001u;
+    kit_run(&k, (kit_launch){"f", 300, 32, 128, {kit_address(out)}});
+    for (uint32_t i = 0; i < 300 * 64; i++) assert_int_equal(out[i], fresh);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 #define PRINTF ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 #define CALL_PRINTF                                                                                                 \
     "{ .param .b64 a; .param .b64 b; .param .b32 q; st.param.b64 [a], %rd2; st.param.b64 [b], %rd3; call.uni (q), " \
@@ -345,6 +365,34 @@ static void test_printf(void **state) {
                                    "t 0|   42|abc   |3.142|-5000000000|ff|A|%|0x1000|abc|   7|\n");
     assert_int_equal(out[0], 10);
     kit_free(&k, out);
+    kit_close(&k);
+}
+
+/* %h and %hh take the lowest bits of their argument, as in C. */
+static void test_printf_sizes(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    char text[4096];
+    static const char format[] = "%hd %hu %hx %hhd %hhu %hhx %hhX";
+    int at = snprintf(text, sizeof(text), PRINTF ".global .align 1 .b8 fmt[%zu] = {", sizeof(format));
+    for (size_t i = 0; i < sizeof(format); i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%d", i ? "," : "", format[i]);
+    snprintf(text + at, sizeof(text) - (size_t)at, "};\n");
+    static const int numbers[7] = {100000, -2, -2, 300, 511, -1, 0xABCD};
+    char body[1024], want[64];
+    at = snprintf(
+        body, sizeof(body),
+        ".local .align 8 .b8 args[32];\nmov.u64 %%rd2, fmt; cvta.global.u64 %%rd2, %%rd2; mov.u64 %%rd4, args; "
+        "cvta.local.u64 %%rd3, %%rd4;\n");
+    for (int i = 0; i < 7; i++)
+        at += snprintf(body + at, sizeof(body) - (size_t)at, "st.local.u32 [%%rd4+%d], %d; ", 4 * i, numbers[i]);
+    snprintf(body + at, sizeof(body) - (size_t)at, "%s ret;\n", CALL_PRINTF);
+    kit_free(&k, run(&k, text, body, 1));
+    snprintf(want, sizeof(want), "%hd %hu %hx %hhd %hhu %hhx %hhX", (short)numbers[0], (unsigned short)numbers[1],
+             (unsigned short)numbers[2], (signed char)numbers[3], (unsigned char)numbers[4], (unsigned char)numbers[5],
+             (unsigned char)numbers[6]);
+    assert_string_equal(k.printed, want);
     kit_close(&k);
 }
 
@@ -387,6 +435,9 @@ static void test_device_heap(void **state) {
     for (uint32_t i = 0; i < 64; i++) assert_int_equal(out[i], i);
     assert_int_equal(its_sim_memory_count(k.machine.memory), before + 1 + 5);
     kit_free(&k, out);
+    out = run(&k, HEAP, CALL_MALLOC("100") "ld.u32 %r1, [%rd2+96]; st.global.u32 [%rd1], %r1; ret;\n", 4);
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(out[i], ITS_SIM_FRESH * 0x10001u);
+    kit_free(&k, out);
     out = run(&k, HEAP, CALL_MALLOC("100000000") "cvt.u32.u64 %r1, %rd2; st.global.u32 [%rd1], %r1; ret;\n", 1);
     assert_int_equal(out[0], 0); /* more than the heap has: a null pointer */
     kit_free(&k, out);
@@ -416,7 +467,9 @@ int main(void) {
         cmocka_unit_test(test_kernel_parameters),
         cmocka_unit_test(test_variables),
         cmocka_unit_test(test_shared_layout),
+        cmocka_unit_test(test_fresh_shared),
         cmocka_unit_test(test_printf),
+        cmocka_unit_test(test_printf_sizes),
         cmocka_unit_test(test_assert),
         cmocka_unit_test(test_device_heap),
     };

@@ -200,6 +200,10 @@ static void memory(void) {
     EXPECT(cudaMemcpy(a, host, sizeof host + 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
     EXPECT(cudaMemcpy(host, host, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
     EXPECT(cudaMemcpy(a, host, 4, (enum cudaMemcpyKind)7) == cudaErrorInvalidMemcpyDirection);
+    EXPECT(cudaMemcpy(a, b, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidMemcpyDirection);
+    EXPECT(cudaMemcpy(a, b, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidMemcpyDirection);
+    EXPECT(cudaMemcpy(host, b, 4, cudaMemcpyHostToHost) == cudaErrorInvalidMemcpyDirection);
+    CUDA(cudaMemcpy(pinned, host, 4, cudaMemcpyHostToDevice)); /* kernels reach it as well */
     EXPECT(cudaMemset(a + N, 0, 1) == cudaErrorInvalidValue);
     EXPECT(cudaMalloc(NULL, 4) == cudaErrorInvalidValue);
     EXPECT(cudaMalloc((void **)&attributes.hostPointer, (size_t)1 << 60) == cudaErrorMemoryAllocation);
