@@ -242,8 +242,8 @@ def kernel(p):
 x = intarsia.zeros(4, "int32")
 if intarsia.my_pe() == 0:
     kernel[(1,)](x)
-print("launched", flush=True)
 try:
+    print("launched", flush=True)  # the signal may come as soon as this is read
     intarsia.barrier() if intarsia.my_pe() else intarsia.synchronize()
 except KeyboardInterrupt:
     print("interrupted in time", flush=True)
