@@ -275,7 +275,7 @@ static void note_formals(analysis *analyser, const its_params *params) {
         const its_symbol *symbol = params->items[i];
         note_param_symbol(analyser, params->items[i]);
         if (symbol->flags & ITS_SYM_UNSIZED) analyser->func->uncloneable = "a parameter has no fixed size";
-        if (its_link_param_size(symbol) > ITS_INLINE_PARAM)
+        if (its_param_bytes(symbol) > ITS_INLINE_PARAM)
             analyser->func->uncloneable = "a parameter is too large to copy";
     }
 }

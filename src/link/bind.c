@@ -321,30 +321,8 @@ static void move_register(const place *at, its_symbol *reg, const its_operand *a
     }
 }
 
-/*
- * A float among the arguments of a call, where the parameter is none of that size. As ptxas does it: .f32 gets the
- * number, everything else the literal's bits.
- */
-static its_operand literal_for(const its_symbol *formal, its_operand value) {
-    if (value.kind != ITS_OPND_F32 && value.kind != ITS_OPND_F64) return value;
-    uint64_t size = its_link_param_size(formal), have = value.kind == ITS_OPND_F32 ? 4 : 8;
-    bool real = its_type_is_real((its_type)formal->type);
-    if (real && size == have) return value;
-    if (real && size == 4) {
-        double wide;
-        memcpy(&wide, &value.bits, sizeof wide);
-        float narrow = (float)wide;
-        value.bits = 0;
-        memcpy(&value.bits, &narrow, sizeof narrow);
-    }
-    value.kind = !real ? ITS_OPND_INT : size == 4 ? ITS_OPND_F32 : ITS_OPND_F64;
-    value.flags = real ? 0 : ITS_OPND_UNSIGNED;
-    if (size < 8) value.bits &= ((uint64_t)1 << 8 * size) - 1;
-    return value;
-}
-
 static void enter_param(const place *at, its_frame *callee, its_symbol *formal, const its_operand *given) {
-    its_operand literal = literal_for(formal, *given);
+    its_operand literal = its_literal_for(formal, *given);
     const its_operand *actual = &literal;
     if (formal->kind == ITS_SYM_REG) {
         move_register(at, formal_register(at->x, callee, formal), actual, false);

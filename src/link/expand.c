@@ -529,10 +529,14 @@ static void put_node(its_expander *x, its_node *node) {
 
 /* -- the function -------------------------------------------------------------------------------------------------- */
 
-/* The function's own formal parameters keep their names and places. */
+/*
+ * The function's own formal parameters keep their places, and their names but for those that hide what expanded code
+ * means.
+ */
 static void keep_formals(its_expander *x, its_frame *frame, const its_params *params) {
     for (uint32_t i = 0; i < params->n; i++) {
         its_symbol *symbol = params->items[i];
+        if (its_map_get(&x->linker->taken, symbol->name)) symbol->name = its_site_name(x, frame, symbol->name, 0, NULL);
         if (symbol->kind == ITS_SYM_REG) {
             frame->regs[symbol->id] = symbol;
             x->n_regs = frame->func->n_regs; /* the others are numbered behind the original's */

@@ -202,7 +202,6 @@ bool its_link_is_builtin(its_name name);        /* a function that the driver ha
 const char *its_link_library_of(its_name name); /* "the NVSHMEM device library", or NULL */
 /* The function that a region call or an abstract operation calls; NULL: error. */
 its_symbol *its_link_region_target(its_linker *linker, const its_insn *insn, const its_operand *operand);
-uint64_t its_link_param_size(const its_symbol *param);
 
 /* A call taken apart. Missing groups have a count of 0. */
 typedef struct its_call_parts {

@@ -252,12 +252,12 @@ static bool is_value(const its_operand *operand, bool result) {
 
 /* As many bytes as the parameter: a number fits any scalar, and everything the `va[]` of a varargs function. */
 static bool fits(const its_operand *operand, const its_symbol *formal) {
-    uint64_t size = its_link_param_size(formal);
+    uint64_t size = its_param_bytes(formal);
     if (operand->kind == ITS_OPND_SINK || formal->flags & ITS_SYM_UNSIZED) return true;
     if (operand->kind == ITS_OPND_SYM) return operand->symbol->size == size;
     if (formal->n_dims) return false;
     if (operand->kind != ITS_OPND_REG) return size <= (operand->kind == ITS_OPND_INT ? 16 : 8);
-    uint64_t width = its_link_param_size(operand->symbol);
+    uint64_t width = its_param_bytes(operand->symbol);
     return width == size || (width == 2 && size == 1);
 }
 

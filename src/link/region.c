@@ -79,12 +79,12 @@ static bool fits(uint32_t have, uint64_t want) {
 
 /* A structure may be passed and returned as one value if it is aligned like one, as a half is. */
 static bool is_in_pieces(const its_symbol *formal) {
-    return formal->n_dims && formal->align < its_link_param_size(formal);
+    return formal->n_dims && formal->align < its_param_bytes(formal);
 }
 
 static void check_size(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
     uint32_t have = size_of(call, arg);
-    uint64_t want = its_link_param_size(formal);
+    uint64_t want = its_param_bytes(formal);
     bool shared_address = arg->kind == ITS_OPND_SYM && want == 4;
     if (have == want && is_in_pieces(formal)) {
         fail_at(call, arg, formal,
@@ -104,7 +104,7 @@ static void check_size(region_call *call, uint32_t index, const its_operand *arg
 }
 
 static void check_immediate(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
-    uint64_t want = its_link_param_size(formal);
+    uint64_t want = its_param_bytes(formal);
     bool scalar = !formal->n_dims && want && want <= 8 && !(want & (want - 1));
     bool real = arg->kind != ITS_OPND_INT;
     if (scalar && (!real || (want >= 4 && (its_type_is_real((its_type)formal->type) || formal->type == ITS_TYPE_B32 ||
@@ -117,7 +117,7 @@ static void check_immediate(region_call *call, uint32_t index, const its_operand
 }
 
 static void check_pred(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
-    uint64_t want = its_link_param_size(formal);
+    uint64_t want = its_param_bytes(formal);
     if (!its_type_is_real((its_type)formal->type) && !formal->n_dims && want && want <= 8) return;
     fail_at(call, arg, formal,
             say(call, "argument %u of '%s' is a predicate, but the parameter is no integer", index + 1,
@@ -125,7 +125,7 @@ static void check_pred(region_call *call, uint32_t index, const its_operand *arg
 }
 
 static void check_special(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
-    uint64_t want = its_link_param_size(formal);
+    uint64_t want = its_param_bytes(formal);
     its_sreg sreg = its_sreg_find(arg->name->text);
     bool known = sreg.type != ITS_TYPE_NONE;
     bool read = !known || (sreg.parts == 1 && its_sreg_fits(arg->name, sreg, its_type_of_bytes(want), false));
@@ -179,7 +179,7 @@ static void check_result(region_call *call) {
     }
     if (!call->callee->results.n) return;
     const its_symbol *formal = call->callee->results.items[0];
-    uint64_t want = its_link_param_size(formal);
+    uint64_t want = its_param_bytes(formal);
     if (fits(size_of(call, result), want) && !is_in_pieces(formal)) return;
     if (size_of(call, result) == want) {
         fail_at(call, result, formal, say(call, "'%s' returns a structure", call->function->name->text));
@@ -268,7 +268,7 @@ static bool needs_bits(const its_operand *reg, const its_symbol *formal) {
  * a register, and so does a float where the parameter is one of bits, and a register of another type.
  */
 static its_operand as_value(region_call *call, uint32_t index, const its_operand *arg, const its_symbol *formal) {
-    uint64_t size = its_link_param_size(formal);
+    uint64_t size = its_param_bytes(formal);
     bool pred = is_pred(arg), real = is_real_number(arg) && formal->kind == ITS_SYM_REG;
     bool through = arg->kind == ITS_OPND_SREG || arg->kind == ITS_OPND_SYM || needs_bits(arg, formal);
     if (!pred && !real && !through) return *arg;
@@ -291,7 +291,7 @@ static its_operand as_value(region_call *call, uint32_t index, const its_operand
 }
 
 static void pass_arg(region_call *call, uint32_t index, const its_operand *arg, its_symbol *formal) {
-    uint64_t size = its_link_param_size(formal);
+    uint64_t size = its_param_bytes(formal);
     its_operand value = as_value(call, index, arg, formal);
     if (formal->kind == ITS_SYM_REG) {
         call->args[index] = value;
@@ -348,7 +348,7 @@ static void call_for_register(region_call *call, const its_symbol *formal) {
     const its_operand *result = result_of(call);
     its_operand sink = {.kind = ITS_OPND_SINK}, to = result ? *result : sink;
     bool through = needs_bits(&to, formal);
-    uint64_t size = its_link_param_size(formal);
+    uint64_t size = its_param_bytes(formal);
     if (through) to = of_symbol(ITS_OPND_REG, new_reg(call, size, call->parts.n_args), to.pos);
     put_call(call, &to);
     if (through) put_move(call, result, to, size);
@@ -364,7 +364,7 @@ static void put_result(region_call *call, its_symbol *param) {
         return;
     }
     bool guarded = call->insn->guard != NULL;
-    uint64_t size = its_link_param_size(param);
+    uint64_t size = its_param_bytes(param);
     its_operand to = guarded ? of_symbol(ITS_OPND_REG, new_reg(call, size, call->parts.n_args), result->pos) : *result;
     snprintf(name, sizeof name, "ld.param%s", its_type_text(its_type_of_bytes(size)));
     its_insn *load = new_insn(call, name, 2);

@@ -190,11 +190,6 @@ static bool check_aliases(resolution *resolver) {
 
 /* -- do declaration and definition agree? -------------------------------------------------------------------------- */
 
-uint64_t its_link_param_size(const its_symbol *param) {
-    if (param->kind == ITS_SYM_VAR) return param->size;
-    return (uint64_t)its_type_size((its_type)param->type) * param->vec;
-}
-
 static void disagree(resolution *resolver, const its_symbol *used, const its_symbol *definition, const char *how) {
     its_diag_begin(resolver->ctx, ITS_ERROR, its_symbol_place(used), "'%s' is declared with %s", used->name->text, how);
     its_diag_also(resolver->ctx, its_symbol_place(definition),
@@ -214,7 +209,7 @@ static void compare_params(resolution *resolver, const its_symbol *used, const i
         return;
     }
     for (uint32_t i = 0; i < a->n; i++) {
-        uint64_t size_a = its_link_param_size(a->items[i]), size_b = its_link_param_size(b->items[i]);
+        uint64_t size_a = its_param_bytes(a->items[i]), size_b = its_param_bytes(b->items[i]);
         if (size_a == size_b) continue;
         snprintf(how, sizeof how, "a %s %u of %llu bytes, but it has %llu", what, i + 1, (unsigned long long)size_a,
                  (unsigned long long)size_b);

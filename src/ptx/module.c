@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/intern.h"
+#include "ptx/types.h"
 
 enum { LARGEST_FILE = 1 << 30 };
 
@@ -218,4 +219,29 @@ void its_node_visit(its_node *node, its_operand_visitor *visit, void *user) {
     default:
         break;
     }
+}
+
+/* -- parameters ---------------------------------------------------------------------------------------------------- */
+
+uint64_t its_param_bytes(const its_symbol *param) {
+    if (param->kind == ITS_SYM_VAR) return param->size;
+    return (uint64_t)its_type_size((its_type)param->type) * param->vec;
+}
+
+its_operand its_literal_for(const its_symbol *formal, its_operand value) {
+    if (value.kind != ITS_OPND_F32 && value.kind != ITS_OPND_F64) return value;
+    uint64_t size = its_param_bytes(formal), have = value.kind == ITS_OPND_F32 ? 4 : 8;
+    bool real = its_type_is_real((its_type)formal->type);
+    if (real && size == have) return value;
+    if (real && size == 4) {
+        double wide;
+        memcpy(&wide, &value.bits, sizeof wide);
+        float narrow = (float)wide;
+        value.bits = 0;
+        memcpy(&value.bits, &narrow, sizeof narrow);
+    }
+    value.kind = !real ? ITS_OPND_INT : size == 4 ? ITS_OPND_F32 : ITS_OPND_F64;
+    value.flags = real ? 0 : ITS_OPND_UNSIGNED;
+    if (size < 8) value.bits &= ((uint64_t)1 << 8 * size) - 1;
+    return value;
 }

@@ -46,6 +46,14 @@ its_place its_node_place(const its_node *node);
 its_place its_symbol_place(const its_symbol *symbol);
 void its_diag_also_inlined(its_context *ctx, const its_node *node);
 
+/* The bytes of a formal parameter, in memory or in a register; 0 if it has no fixed size. */
+uint64_t its_param_bytes(const its_symbol *param);
+/*
+ * A float among the arguments of a call, where the parameter is none of that size. As ptxas does it: .f32 gets the
+ * number, everything else the literal's bits. Other operands come back as they are.
+ */
+its_operand its_literal_for(const its_symbol *formal, its_operand value);
+
 /* Calls `visit` for every operand of the node, those inside vectors, pairs, groups and addresses included. */
 typedef void its_operand_visitor(its_operand *operand, void *user);
 void its_node_visit(its_node *node, its_operand_visitor *visit, void *user);

@@ -103,7 +103,9 @@ static const its_sim_slot *take_slots(its_sim_decoder *d, const its_operand *gro
         uint32_t size = formals && i < formals->n ? (uint32_t)formals->items[i]->size : 0;
         if (formals && i < formals->n && formals->items[i]->space == ITS_SPACE_REG)
             size = its_sim_reg_size((its_type)formals->items[i]->type);
-        if (!take_slot(d, &group->list[i], &slots[i], size)) break;
+        its_operand operand = group->list[i];
+        if (formals && i < formals->n) operand = its_literal_for(formals->items[i], operand);
+        if (!take_slot(d, &operand, &slots[i], size)) break;
     }
     return slots;
 }
@@ -129,10 +131,6 @@ static call_parts split_call(const its_insn *insn) {
     return parts;
 }
 
-static uint32_t formal_bytes(const its_symbol *symbol) {
-    return symbol->space == ITS_SPACE_REG ? its_type_size((its_type)symbol->type) : (uint32_t)symbol->size;
-}
-
 /* The parameter `va[]` of a varargs function, which can only be the last one. */
 static bool has_open(const its_params *formals) {
     return formals->n && formals->items[formals->n - 1]->flags & ITS_SYM_UNSIZED;
@@ -146,7 +144,7 @@ static void check_slots(its_sim_decoder *d, const its_sim_slot *slots, uint32_t 
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t have = slots[i].size ? slots[i].size : 1, want = formal_bytes(formals->items[i]);
+        uint32_t have = slots[i].size ? slots[i].size : 1, want = (uint32_t)its_param_bytes(formals->items[i]);
         bool open = i + 1 == count && has_open(formals) && !slots[i].in_reg;
         if (have != want && !open)
             its_sim_refuse(d, NULL, "%s %u of the call has %u bytes, the function's has %u", what, (unsigned)i + 1,

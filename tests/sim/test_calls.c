@@ -141,6 +141,26 @@ static void test_register_parameters(void **state) {
     kit_close(&k);
 }
 
+/* A float among the arguments: its number where the parameter is .f32, else its bits. As ptxas does it. */
+static void test_float_arguments(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".func (.param .b32 r) pick(.param .f32 a, .param .b64 b, .param .f64 c, .reg .b32 d)\n"
+                        "{ .reg .b32 %x<5>; .reg .b64 %d<4>; ld.param.b32 %x1, [a]; ld.param.b64 %d1, [b];\n"
+                        "ld.param.b64 %d2, [c]; shr.u64 %d2, %d2, 32; cvt.u32.u64 %x2, %d1; cvt.u32.u64 %x3, %d2;\n"
+                        "xor.b32 %x1, %x1, %x2; xor.b32 %x1, %x1, %x3; xor.b32 %x1, %x1, d; st.param.b32 [r], %x1; "
+                        "ret; }\n",
+                        "call (%r2), pick, (2.5, 0f12345678, 1.5, 0d0123456789ABCDEF);\n"
+                        "st.global.u32 [%rd1], %r2; ret;\n",
+                        32);
+    uint32_t wanted = 0x40200000 ^ 0x12345678 ^ 0x3ff80000 ^ 0x89abcdef;
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], wanted);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 /* Every thread has its own local memory, reached by its own and by generic addresses, also from a callee. */
 static void test_local_memory(void **state) {
     (void)state;
@@ -461,6 +481,7 @@ int main(void) {
         cmocka_unit_test(test_indirect_calls),
         cmocka_unit_test(test_varargs),
         cmocka_unit_test(test_register_parameters),
+        cmocka_unit_test(test_float_arguments),
         cmocka_unit_test(test_local_memory),
         cmocka_unit_test(test_parameter_addresses),
         cmocka_unit_test(test_kernel_parameters_in_functions),
