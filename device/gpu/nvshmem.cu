@@ -36,8 +36,20 @@ INTARSIA_INTEGRAL(unsigned long long, true)
 #undef INTARSIA_INTEGRAL
 } // namespace std
 
+#define nvshmem_signal_wait_until intarsia_bare_signal_wait_until
 #include <nvshmem.h>
 #include <nvshmemx.h>
+#undef nvshmem_signal_wait_until
+
+/*
+ * NVSHMEM 3.4 polls the signal and stops there; behind its other waits it has a fence. Without one, what the signal stands
+ * for may be read from a line that the multiprocessor has had in its cache since before.
+ */
+extern "C" __device__ inline uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_val) {
+    uint64_t seen = intarsia_bare_signal_wait_until(sig_addr, cmp, cmp_val);
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+    return seen;
+}
 
 #define BEGIN(FIRST)                                                                  \
     extern "C" __device__ const void *intarsia_keep_from_##FIRST(int which) { \

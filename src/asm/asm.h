@@ -53,6 +53,8 @@ typedef struct its_asm_nvshmem_files {
 void its_asm_mend_names(char *text);
 /* Copies the text, its NUL included: those of `names` that are internal to a source get their own names. */
 void its_asm_own_names(its_buffer *out, const char *text, const char *const *names, size_t count);
+/* Copies PTX that leaves nothing open: NVSHMEM's ways through a network become traps, its device state is defined. */
+void its_asm_p2p(its_buffer *out, const char *text);
 its_status its_asm_find_nvshmem(its_context *ctx, its_arena *arena, its_asm_nvshmem_files *files);
 /* Links next to nothing with the archive: has it code for the architecture? */
 its_status its_asm_try_nvshmem(its_context *ctx, const char *arch);

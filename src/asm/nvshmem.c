@@ -13,8 +13,9 @@
  *   of which the library has both.
  * - Names that are internal. Barriers and collectives are static in the headers, and not C: they come out under a name
  *   of this source, and get their own.
- * - Transports, if there are to be none. Each `nvshmemi_transfer_...` becomes a trap, and the device state is defined
- *   here: no extern is left, and ptxas assembles the whole kernel.
+ * - Transports, if there are to be none. Each `nvshmemi_transfer_...` becomes a trap, but for the one behind waits and
+ *   tests, which is a fence where there is no network; and the device state is defined here. No extern is left, and
+ *   ptxas assembles the whole kernel.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,21 +172,26 @@ void its_asm_own_names(its_buffer *out, const char *text, const char *const *nam
     its_buffer_put(out, rest, strlen(rest) + 1);
 }
 
-/* Copies `text` with every transport a trap and the device state defined. */
-static void put_p2p(its_buffer *out, const char *text) {
-    static const char func[] = ".extern .func", state[] = ".extern .const";
+/* What stands in for an extern function of NVSHMEM's library, or NULL if it is none that goes through a network. */
+static const char *body_without_network(const char *at, size_t size) {
+    static const char transfer[] = "nvshmemi_transfer_", update[] = "nvshmemi_transfer_syncapi_update_mem";
+    if (strncmp(at, ".extern .func", 13) != 0 || !memmem(at, size, transfer, sizeof transfer - 1)) return NULL;
+    return memmem(at, size, update, sizeof update - 1) ? "fence.acq_rel.sys" : "trap";
+}
+
+void its_asm_p2p(its_buffer *out, const char *text) {
+    static const char state[] = ".extern .const";
     while (*text) {
         const char *at = strstr(text, ".extern ");
         if (!at) break;
         const char *end = strchr(at, ';');
         if (!end) break;
         its_buffer_put(out, text, (size_t)(at - text));
-        bool transfer =
-            strncmp(at, func, sizeof func - 1) == 0 && memmem(at, (size_t)(end - at), "nvshmemi_transfer_", 18) != NULL;
+        const char *body = body_without_network(at, (size_t)(end - at));
         bool is_state = strncmp(at, state, sizeof state - 1) == 0 &&
                         memmem(at, (size_t)(end - at), "nvshmemi_device_state_d", 23) != NULL;
-        if (transfer)
-            its_buffer_printf(out, ".func%.*s{\n\ttrap;\n\tret;\n}", (int)(end - at - 13), at + 13);
+        if (body)
+            its_buffer_printf(out, ".func%.*s{\n\t%s;\n\tret;\n}", (int)(end - at - 13), at + 13, body);
         else if (is_state)
             its_buffer_printf(out, ".weak .const%.*s;", (int)(end - at - 14), at + 14);
         else
@@ -232,7 +238,7 @@ static its_status parse(provider *p, const its_unit *unit, const char *const *na
     its_asm_mend_names(text);
     if (p->transport == ITS_TRANSPORT_P2P) {
         p->text.size = 0;
-        put_p2p(&p->text, text);
+        its_asm_p2p(&p->text, text);
         text = p->text.data;
         size = p->text.size;
     }

@@ -278,11 +278,38 @@ static void test_own_names(void **state) {
     its_context_free(ctx);
 }
 
+/* Without a network its ways are traps; what is behind every wait is no way, it orders. The rest stays. */
+static void test_p2p(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {".extern .func _Z23nvshmemi_transfer_fenceIL13threadgroup_t0EEvv\n()\n;\n.visible",
+         ".func _Z23nvshmemi_transfer_fenceIL13threadgroup_t0EEvv\n()\n{\n\ttrap;\n\tret;\n}\n.visible"},
+        {".extern .func _Z36nvshmemi_transfer_syncapi_update_memv\n()\n;\n",
+         ".func _Z36nvshmemi_transfer_syncapi_update_memv\n()\n{\n\tfence.acq_rel.sys;\n\tret;\n}\n"},
+        {".extern .const .align 8 .b8 nvshmemi_device_state_d[776];",
+         ".weak .const .align 8 .b8 nvshmemi_device_state_d[776];"},
+        {".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n",
+         ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"},
+        {".extern .func nvshmemi_transfer_", ".extern .func nvshmemi_transfer_"},
+        {"", ""},
+    };
+    its_context *ctx = its_context_new(NULL);
+    its_buffer out;
+    its_buffer_init(&out, ctx);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        out.size = 0;
+        its_asm_p2p(&out, texts[i][0]);
+        assert_string_equal(out.data, texts[i][1]);
+    }
+    its_buffer_free(&out);
+    its_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_assemble), cmocka_unit_test(test_memory),    cmocka_unit_test(test_try_nvshmem),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_absent),    cmocka_unit_test(test_log),
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_own_names),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_own_names), cmocka_unit_test(test_p2p),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHIFT = ROOT / "examples" / "01-simple-shift" / "simple-shift.py"
 ADD = ROOT / "examples" / "00-vector-add" / "vector-add.py"
 GEMM = ROOT / "examples" / "02-allgather-gemm" / "ag-gemm.py"
+EXPERTS = ROOT / "examples" / "04-expert-dispatch" / "expert-dispatch.py"
 
 
 def check_shift(output: str, n: int) -> None:
@@ -71,3 +73,24 @@ def test_shift_under_mpirun(run):
 @pytest.mark.parametrize("n", [1, 2])
 def test_allgather_gemm(pes, n):
     assert pes(n, GEMM, timeout=300).returncode == 0
+
+
+def check_experts(done: subprocess.CompletedProcess[str], n: int) -> None:
+    assert done.returncode == 0
+    assert len(re.findall(r"rows to \d+ experts: equal to NumPy's", done.stdout)) == n
+
+
+@pytest.mark.parametrize("transport", ["all", "p2p"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_expert_dispatch(pes, n, transport):
+    check_experts(pes(n, EXPERTS, "--times", "5", timeout=300, INTARSIA_TRANSPORT=transport), n)
+
+
+def test_expert_dispatch_with_a_limit_for_waits(pes):
+    options = ["--experts", "4", "--top", "3", "--tokens", "100", "--width", "100"]
+    check_experts(pes(2, EXPERTS, *options, timeout=300, INTARSIA_WAIT_LIMIT="20"), 2)
+
+
+def test_expert_dispatch_under_torchrun(run, free_port):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port", str(free_port)]
+    check_experts(run([*command, str(EXPERTS)], timeout=300), 2)
