@@ -299,6 +299,7 @@ static void test_p2p(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         out.size = 0;
         its_asm_p2p(&out, texts[i][0]);
+        its_buffer_char(&out, 0);
         assert_string_equal(out.data, texts[i][1]);
     }
     its_buffer_free(&out);
