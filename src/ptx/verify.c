@@ -283,6 +283,7 @@ static void check_module(its_verifier *v) {
         if (node->kind == ITS_NODE_VAR) its_verify_var(v, (const its_var *)node);
         if (node->kind == ITS_NODE_ALIAS) its_verify_alias(v, (const its_alias *)node);
         if (node->kind == ITS_NODE_FUNC) check_function(v, (const its_func *)node);
+        if (node->kind == ITS_NODE_DIRECTIVE) its_verify_directive(v, (const its_directive *)node);
     }
 }
 

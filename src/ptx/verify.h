@@ -126,6 +126,8 @@ bool its_verify_vector(its_verifier *v, const its_insn *insn, const its_operand 
                        unsigned flags);
 /* Elements of a vector operand, in braces or a vector register; 0 for anything else. */
 unsigned its_operand_width(const its_operand *operand);
+/* Whether registers that stand side by side in a vector, or in those of an address, may: see docs/opcodes.md. */
+bool its_verify_neighbours(its_verifier *v, const its_insn *insn, const its_operand *operand);
 bool its_is_all_registers(const its_operand *vector); /* or sinks; no immediates among the elements */
 
 /* The type of a register operand, its component selected: of one element if it is a vector. */

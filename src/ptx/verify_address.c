@@ -71,7 +71,7 @@ static bool check_coordinates(its_verifier *v, const its_insn *insn, const its_m
         return its_verify_error(v, &insn->node, address->pos, "this address lacks its %u coordinates", count);
     const its_operand *vector = &address->list[1];
     unsigned have = its_operand_width(vector);
-    if (have == count) return true;
+    if (have == count) return its_verify_neighbours(v, insn, vector);
     return its_verify_error(v, &insn->node, vector->pos, "%u coordinate%s given, '%s' takes %u", have,
                             have == 1 ? "" : "s", insn->name->text, count);
 }

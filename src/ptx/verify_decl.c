@@ -413,8 +413,8 @@ void its_verify_proto(its_verifier *v, const its_proto *proto) {
 void its_verify_directive(its_verifier *v, const its_directive *directive) {
     const tuning_row *row = tuning_of(directive);
     if (row)
-        its_verify_error(v, &directive->node, directive->node.pos, "%s stands in front of a body, not in it",
-                         row->name);
+        its_verify_error(v, &directive->node, directive->node.pos,
+                         "%s stands between the head of a function and its body", row->name);
 }
 
 /* -- functions, module --------------------------------------------------------------------------------------------- */

@@ -71,7 +71,10 @@ void its_verify_mov(its_verifier *v, const its_insn *insn, const its_mnemonic *m
         return;
     }
     unsigned to = its_operand_width(&insn->ops[0]), from = its_operand_width(&insn->ops[1]);
-    if (type == ITS_TYPE_B128 && (from || insn->ops[1].kind == ITS_OPND_SREG)) return; /* ptxas is lax about these */
+    if (type == ITS_TYPE_B128 && (from || insn->ops[1].kind == ITS_OPND_SREG)) { /* ptxas is lax about the rest */
+        its_verify_neighbours(v, insn, &insn->ops[1]);
+        return;
+    }
     if (to || from) {
         check_pack(v, insn, type, to != 0);
         return;

@@ -216,6 +216,14 @@ bool its_is_all_registers(const its_operand *vector) {
     return true;
 }
 
+/* To ptxas a predicate is as large as .b32 here. */
+static bool are_neighbours(its_type a, its_type b) {
+    bool untyped = its_type_kind_of(a) == ITS_KIND_BITS || its_type_kind_of(b) == ITS_KIND_BITS;
+    if (a == ITS_TYPE_PRED || b == ITS_TYPE_PRED) return a == b || a == ITS_TYPE_B32 || b == ITS_TYPE_B32;
+    if ((a == ITS_TYPE_F16X2) != (b == ITS_TYPE_F16X2) && !untyped) return false;
+    return its_type_size(a) == its_type_size(b) && its_type_fits(a, b, false);
+}
+
 /*
  * A vector of registers has a type of its own: neighbours must be of one size and kind, .bNN going with anything, and
  * one .bNN makes the whole untyped. Stores the register that stands for all; NULL if there is none.
@@ -228,15 +236,21 @@ static bool merge_elements(its_verifier *v, const its_insn *insn, const its_oper
         const its_operand *element = &vector->list[i];
         if (element->kind != ITS_OPND_REG) continue;
         its_type type = its_operand_type(element), before = last ? its_operand_type(last) : type;
-        bool packed = (type == ITS_TYPE_F16X2) != (before == ITS_TYPE_F16X2) &&
-                      its_type_kind_of(type) != ITS_KIND_BITS && its_type_kind_of(before) != ITS_KIND_BITS;
-        if (packed || its_type_size(type) != its_type_size(before) || !its_type_fits(before, type, false))
+        if (!are_neighbours(type, before))
             return its_verify_error(v, &insn->node, element->pos, "%s and %s: they can't be neighbours in a vector",
                                     operand_text(v->scratch, last), operand_text(v->scratch, element));
         if (!*merged || its_type_kind_of(type) == ITS_KIND_BITS) *merged = element;
         last = element;
     }
     return true;
+}
+
+bool its_verify_neighbours(its_verifier *v, const its_insn *insn, const its_operand *operand) {
+    const its_operand *merged;
+    if (operand->kind == ITS_OPND_ADDR)
+        for (unsigned i = 0; i < operand->count; i++)
+            if (!its_verify_neighbours(v, insn, &operand->list[i])) return false;
+    return operand->kind != ITS_OPND_VEC || !its_is_all_registers(operand) || merge_elements(v, insn, operand, &merged);
 }
 
 static bool check_elements(its_verifier *v, const its_insn *insn, const its_operand *operand, its_type type,
@@ -447,7 +461,7 @@ static bool check_shape(its_verifier *v, const its_insn *insn, const its_mnemoni
     case '&':
         return its_verify_variable(v, insn, m, operand);
     case '*':
-        return true;
+        return its_verify_neighbours(v, insn, operand);
     case 'h':
         return its_verify_value(v, insn, operand, ITS_TYPE_B64, flags | ITS_COUNT);
     default: {
@@ -499,11 +513,13 @@ bool its_verify_operands(its_verifier *v, const its_insn *insn, const its_mnemon
     bool ok = true;
     wanted w;
     unsigned missing = its_form_counts(m, operands).most - insn->node.count;
-    for (uint16_t i = 0; i < insn->node.count && (operands = read_wanted(operands, &w)) && !is_rest(&w);) {
+    uint16_t i = 0;
+    while (i < insn->node.count && (operands = read_wanted(operands, &w)) && !is_rest(&w)) {
         if (is_absent(m, &w)) continue;
         if (w.optional && missing == 1 && its_mnemonic_has(m, ITS_MOD_L2_CACHE_HINT) && i + 1 == insn->node.count)
             continue; /* what is there is the cache policy behind it */
         ok &= check_one(v, insn, m, &insn->ops[i++], &w);
     }
+    for (; i < insn->node.count; i++) ok &= its_verify_neighbours(v, insn, &insn->ops[i]);
     return ok;
 }
