@@ -9,6 +9,7 @@
  *     .visible .func (.param .b64 func_retval0) its_instance_0__() { ... mov.u64 %rd1, _Z5scaleIfEvPT_i; ... }
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +23,22 @@
 
 static const char function_prefix[] = "its_instance_";
 
+/* What stands around an instance's name, which may be long: all of them are put together once. */
+static size_t write_instance(char *to, size_t room, uint32_t index, const char *name) {
+    int size = snprintf(to, room, "extern \"C\" __device__ void *%s%u__() { return (void *)&%s; }\n", function_prefix,
+                        index, name);
+    return size < 0 ? 0 : (size_t)size;
+}
+
 const char *its_cuda_instances_text(its_arena *arena, const its_cc_input *input) {
-    const char *text = input->n_instances ? "\n#line 1 \"" ITS_INSTANCES_FILE "\"\n" : "";
+    static const char head[] = "\n#line 1 \"" ITS_INSTANCES_FILE "\"\n";
+    size_t size = sizeof head;
+    if (!input->n_instances) return "";
+    for (uint32_t i = 0; i < input->n_instances; i++) size += write_instance(NULL, 0, i, input->instances[i]);
+    char *text = its_arena_alloc(arena, size), *end = text + sizeof head - 1;
+    memcpy(text, head, sizeof head);
     for (uint32_t i = 0; i < input->n_instances; i++)
-        text = its_arena_printf(arena, "%sextern \"C\" __device__ void *%s%u__() { return (void *)&%s; }\n", text,
-                                function_prefix, i, input->instances[i]);
+        end += write_instance(end, size - (size_t)(end - text), i, input->instances[i]);
     return text;
 }
 

@@ -56,9 +56,15 @@ typedef struct pending {
     const char *dir; /* of the file; NULL for one that the library holds */
 } pending;
 
+/* Every `#define NAME "file"`. */
+typedef struct macro {
+    ITS_VEC(its_include) targets;
+} macro;
+
 /* `#include NAME`, and the directory of the file that has it */
 typedef struct macro_use {
     const char *name, *dir;
+    size_t done; /* of the macro's targets */
 } macro_use;
 
 typedef struct walker {
@@ -66,8 +72,10 @@ typedef struct walker {
     const its_cuda_search *search;
     its_cc_reads *reads;
     ITS_VEC(pending) queue;
-    its_text_map answers; /* of <name>, which are the same from everywhere */
+    its_text_map answers; /* of <name>, which are the same from everywhere; and which uses of macros are known */
     its_include_list list;
+    size_t defines_done; /* of the list */
+    its_text_map macros;
     ITS_VEC(macro_use) macro_uses;
 } walker;
 
@@ -124,6 +132,16 @@ static void read_include_once(walker *w, const its_include *include, const char 
     read_include(w, include, dir);
 }
 
+/* Once for each directory: from there it is the same files. */
+static void note_macro_use(walker *w, const char *name, const char *dir) {
+    char *key = its_arena_printf(w->arena, "macro %s %s", name, dir ? dir : "");
+    void **known = its_text_map_at(w->arena, &w->answers, key);
+    macro_use use = {name, dir, 0};
+    if (*known) return;
+    *known = w;
+    ITS_PUSH(w->arena, &w->macro_uses, use);
+}
+
 static void visit(walker *w, pending *file) {
     size_t first = w->list.includes.count;
     if (file->file) {
@@ -134,20 +152,30 @@ static void visit(walker *w, pending *file) {
     its_scan_includes(w->arena, file->text, file->size, &w->list);
     for (size_t i = first; i < w->list.includes.count; i++) {
         const its_include *include = &w->list.includes.items[i];
-        macro_use use = {include->name, file->dir};
         if (include->kind == ITS_INCLUDE_MACRO)
-            ITS_PUSH(w->arena, &w->macro_uses, use);
+            note_macro_use(w, include->name, file->dir);
         else
             read_include_once(w, include, file->dir);
     }
 }
 
+static macro *macro_named(walker *w, const char *name) {
+    void **known = its_text_map_at(w->arena, &w->macros, name);
+    if (!*known) *known = ITS_NEW(w->arena, macro);
+    return *known;
+}
+
 /* Whatever any `#define NAME` names: which of them is in force where NAME is used is not known. */
 static void read_macro_includes(walker *w) {
-    for (size_t i = 0; i < w->macro_uses.count; i++)
-        for (size_t j = 0; j < w->list.defines.count; j++)
-            if (strcmp(w->macro_uses.items[i].name, w->list.defines.items[j].macro) == 0)
-                read_include_once(w, &w->list.defines.items[j].target, w->macro_uses.items[i].dir);
+    for (; w->defines_done < w->list.defines.count; w->defines_done++) {
+        const its_include_define *define = &w->list.defines.items[w->defines_done];
+        ITS_PUSH(w->arena, &macro_named(w, define->macro)->targets, define->target);
+    }
+    for (size_t i = 0; i < w->macro_uses.count; i++) {
+        macro_use *use = &w->macro_uses.items[i];
+        const macro *named = macro_named(w, use->name);
+        while (use->done < named->targets.count) read_include_once(w, &named->targets.items[use->done++], use->dir);
+    }
 }
 
 /* -DNAME="file" is a define as well. */

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "../heap.h"
 #include "common.h"
@@ -149,6 +150,30 @@ static void a_hidden_header_changes_the_id(void **state) {
 }
 
 /* Contents make the key, never paths: a project that was moved finds its entries, and gets its new paths. */
+/* Which macro is in force is not known: all that were ever defined count, in any order, in time that is no square. */
+static void headers_named_by_macros_change_the_id(void **state) {
+    fixture *f = *state;
+    enum { MACROS = 20000, SIZE = 64 };
+    char before[17], after[17], *text = malloc(2 * MACROS * SIZE), *p = text;
+    assert_non_null(text);
+    for (int i = 0; i < MACROS; i++) p += sprintf(p, "#include A\n#define A \"dir/h%d.h\"\n", i);
+    put(f, "dir/h19999.h", "#include B\n");
+    put(f, "dir/x.h", "int x;");
+    its_cc_input input = {.path = put(f, "macros.cu", text), .arch = "sm_80"};
+    time_t start = time(NULL);
+    assert_int_equal(its_cc_id(f->ctx, &input, before), ITS_OK);
+    put(f, "dir/x.h", "int y;");
+    assert_int_equal(its_cc_id(f->ctx, &input, after), ITS_OK);
+    assert_string_equal(before, after);
+    put(f, "macros.cu", strcat(text, "#define B \"x.h\"\n"));
+    assert_int_equal(its_cc_id(f->ctx, &input, before), ITS_OK);
+    put(f, "dir/x.h", "int z;");
+    assert_int_equal(its_cc_id(f->ctx, &input, after), ITS_OK);
+    assert_string_not_equal(before, after);
+    assert_true(time(NULL) - start < 60);
+    free(text);
+}
+
 static void a_moved_project_is_still_cached(void **state) {
     fixture *f = *state;
     static const char source[] =
@@ -422,6 +447,7 @@ int main(void) {
         CC_TEST(everything_that_matters_is_in_the_id),
         CC_TEST(edited_headers_change_the_id),
         CC_TEST(a_hidden_header_changes_the_id),
+        CC_TEST(headers_named_by_macros_change_the_id),
         CC_TEST(a_moved_project_is_still_cached),
         CC_TEST(eight_cold_processes_compile_once),
         CC_TEST(a_killed_holder_blocks_nobody),
