@@ -102,6 +102,8 @@ def _for_cc(path: str, tools: _Tools, options: tuple[str, ...]) -> _Recipe:
     includes = [f"-I{tools.nvshmem / 'include'}", f"-I{tools.cuda_include}"]
     if language == "c":
         includes = ["-Werror=implicit-function-declaration", f"-I{_lib.include('gpu/c/nvshmem.h').parent}", *includes]
+    else:  # NVSHMEM's own header brings its device code along, which is C++17 and wants <cuda/std/tuple>
+        includes = ["-std=c++17", *includes, f"-I{tools.cuda_include / 'cccl'}"]
     run_path = [f"-Wl,-rpath,{folder}" for folder in _folders(tools)]
     linking = ["-x", "none", str(tools.host_library), str(tools.cudart), "-Wl,-z,defs", *run_path]
     return _Recipe([*compiler, "-x", language, "-fPIC", "-g", "-O1", *includes, *options], linking, [])
