@@ -148,6 +148,13 @@ static its_symbol *register_of(its_parser *parser, its_name name, const range_bi
     return symbol;
 }
 
+/* A single name and a range in one scope. */
+static void declared_twice(its_parser *parser, const its_symbol *symbol, const its_regs *regs) {
+    its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, regs->node.pos),
+                   "'%s' of '%s<%u>' is declared twice", symbol->name->text, regs->name->text, regs->n);
+    its_diag_also(parser->ctx, its_symbol_place(symbol), "first declared here");
+}
+
 /* The innermost range that has a register of this name: `%r57` may be number 57 of `%r<60>` or number 7 of `%r5<8>`. */
 static const range_binding *range_of(its_parser *parser, its_name name) {
     const char *text = name->text;
@@ -171,8 +178,9 @@ its_symbol *its_lookup(its_parser *parser, its_name name) {
     its_symbol *symbol = name->bind;
     if (parser->range_level == 0 || (symbol && level_of(symbol) >= parser->range_level)) return symbol;
     const range_binding *range = range_of(parser, name);
-    if (range && (!symbol || range->level > level_of(symbol))) return register_of(parser, name, range);
-    return symbol;
+    if (!range || (symbol && range->level <= level_of(symbol))) return symbol;
+    if (symbol && level_of(symbol) == 1 && range->level == 2) declared_twice(parser, symbol, range->regs);
+    return register_of(parser, name, range);
 }
 
 its_symbol *its_lookup_innermost(its_parser *parser, its_name name) {
@@ -273,10 +281,7 @@ static bool in_a_range(its_parser *parser, const its_symbol *symbol) {
     const range_binding *range = range_of(parser, symbol->name);
     uint32_t at = level(parser);
     if (!range || range->level != at || symbol->pos > range->regs->node.pos) return false;
-    const its_regs *regs = range->regs;
-    its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, regs->node.pos),
-                   "'%s' of '%s<%u>' is declared twice", symbol->name->text, regs->name->text, regs->n);
-    its_diag_also(parser->ctx, its_symbol_place(symbol), "first declared here");
+    declared_twice(parser, symbol, range->regs);
     return true;
 }
 
