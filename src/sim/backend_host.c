@@ -61,21 +61,51 @@ its_status its_sim_error(its_sim_backend *sim, const char *hint, const char *mes
 
 /* -- copies -------------------------------------------------------------------------------------------------------- */
 
+/* One end of a copy or a fill: the `what` of "a copy or fill of 8 bytes to 0x1000". */
+typedef struct copy_end {
+    its_sim_backend *sim;
+    uint64_t address;
+    size_t size;
+    const char *what;
+    its_sim_nearby nearby;
+    its_buffer text;
+} copy_end;
+
+static its_status tell_end(void *user) {
+    copy_end *end = user;
+    const its_sim_nearby *nearby = &end->nearby;
+    const uint32_t pe = end->sim->pe.world->pe;
+    const char *hint = nearby->what == ITS_SIM_NEAR_FREED ? "free the memory after the last copy or fill of it"
+                                                          : "check the address and the size";
+    its_buffer_printf(&end->text, "a copy or fill of %zu bytes %s 0x%" PRIx64, end->size, end->what, end->address);
+    if (nearby->what == ITS_SIM_NEAR_INSIDE) {
+        its_buffer_printf(&end->text, " leaves its allocation, which has %" PRIu64 " bytes from there on",
+                          nearby->allocation.size - nearby->distance);
+        hint = NULL;
+    } else if (nearby->what == ITS_SIM_NEAR_NOTHING) {
+        its_buffer_text(&end->text, ", where no device memory is allocated");
+        hint = "device pointers come from device or symmetric allocations";
+    } else {
+        its_sim_put_nearby(&end->text, nearby, end->size, pe);
+    }
+    its_buffer_char(&end->text, 0);
+    return its_fail(end->sim->base.ctx, ITS_ERR_USAGE, hint, "%s", end->text.data);
+}
+
 /* What is wrong with one end of a copy or a fill, if anything. */
 static its_status check_end(its_sim_backend *sim, uint64_t address, size_t size, const char *what) {
+    its_context *ctx = sim->base.ctx;
     its_sim_range range;
+    copy_end end = {.sim = sim, .address = address, .size = size, .what = what};
     its_device_lock(sim->device);
-    bool found = its_sim_memory_find(sim->pe.memory, address, &range);
+    bool good = its_sim_memory_find(sim->pe.memory, address, &range) && size <= range.end - address;
+    if (!good) its_sim_memory_explain(sim->pe.memory, address, &end.nearby);
     its_device_unlock(sim->device);
-    if (found && size <= range.end - address) return ITS_OK;
-    if (found)
-        return its_fail(sim->base.ctx, ITS_ERR_USAGE, NULL,
-                        "a copy or fill of %zu bytes %s 0x%" PRIx64 " leaves its allocation, which has %" PRIu64
-                        " bytes from there on",
-                        size, what, address, range.end - address);
-    return its_fail(sim->base.ctx, ITS_ERR_USAGE, "device pointers come from device or symmetric allocations",
-                    "a copy or fill of %zu bytes %s 0x%" PRIx64 ", where no device memory is allocated", size, what,
-                    address);
+    if (good) return ITS_OK;
+    its_buffer_init(&end.text, ctx);
+    its_status status = its_protect(ctx, tell_end, &end);
+    its_buffer_free(&end.text);
+    return status;
 }
 
 its_status its_sim_put_target(its_sim_backend *sim, const char *call, uint64_t address, size_t bytes, int pe,

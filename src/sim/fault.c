@@ -51,9 +51,7 @@ static const char *bytes_text(uint64_t bytes) {
     return bytes == 1 ? "byte" : "bytes";
 }
 
-/* "a 4096-byte device memory allocation", "the 16-byte global variable 'x'", with the PE if it isn't ours. */
-static void put_allocation(its_buffer *out, const its_sim_fault *fault) {
-    const its_sim_nearby *nearby = &fault->nearby;
+void its_sim_put_allocation(its_buffer *out, const its_sim_nearby *nearby, uint32_t pe) {
     const its_sim_allocation *allocation = &nearby->allocation;
     const char *kind = its_sim_kind_text((its_sim_kind)allocation->kind);
     if (allocation->name)
@@ -62,11 +60,10 @@ static void put_allocation(its_buffer *out, const its_sim_fault *fault) {
         its_buffer_printf(out, "a %" PRIu64 "-byte %s", allocation->size, kind);
     else
         its_buffer_printf(out, "a %" PRIu64 "-byte allocation of %s", allocation->size, kind);
-    if (nearby->pe != fault->pe) its_buffer_printf(out, " on PE %u", (unsigned)nearby->pe);
+    if (nearby->pe != pe) its_buffer_printf(out, " on PE %u", (unsigned)nearby->pe);
 }
 
-static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
-    const its_sim_nearby *nearby = &fault->nearby;
+void its_sim_put_nearby(its_buffer *out, const its_sim_nearby *nearby, uint64_t bytes, uint32_t pe) {
     uint64_t over;
     switch (nearby->what) {
     case ITS_SIM_NEAR_NULL:
@@ -79,7 +76,7 @@ static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
         its_buffer_printf(out, ", in the symmetric heap of PE %u where nothing is allocated", (unsigned)nearby->pe);
         return;
     case ITS_SIM_NEAR_INSIDE:
-        over = nearby->distance + fault->bytes - nearby->allocation.size;
+        over = nearby->distance + bytes - nearby->allocation.size;
         its_buffer_printf(out, ", the last %" PRIu64 " of them past the end of ", over);
         break;
     case ITS_SIM_NEAR_AFTER:
@@ -93,14 +90,14 @@ static void put_nearby(its_buffer *out, const its_sim_fault *fault) {
         break;
     case ITS_SIM_NEAR_FREED:
         its_buffer_printf(out, ", %" PRIu64 " %s into ", nearby->distance, bytes_text(nearby->distance));
-        put_allocation(out, fault);
+        its_sim_put_allocation(out, nearby, pe);
         its_buffer_text(out, " that was freed");
         return;
     default:
         its_buffer_text(out, ", where nothing is allocated");
         return;
     }
-    put_allocation(out, fault);
+    its_sim_put_allocation(out, nearby, pe);
 }
 
 /* "reads 4 bytes at shared address 0x400" */
@@ -144,7 +141,7 @@ static void put_race(its_buffer *out, const its_sim_fault *fault) {
     put_access(out, fault);
     if (fault->window == ITS_SPACE_GLOBAL && fault->nearby.what == ITS_SIM_NEAR_INSIDE) {
         its_buffer_printf(out, ", %" PRIu64 " bytes into ", fault->nearby.distance);
-        put_allocation(out, fault);
+        its_sim_put_allocation(out, &fault->nearby, fault->pe);
     }
     its_buffer_text(out, ", which ");
     if (race->other_pe) its_buffer_printf(out, "PE %u, ", (unsigned)race->pe);
@@ -155,18 +152,26 @@ static void put_race(its_buffer *out, const its_sim_fault *fault) {
     its_buffer_printf(out, " has %s, and nothing orders the two", race->other_writes ? "written" : "read");
 }
 
-static const char *race_advice(const its_sim_fault *fault) {
-    if (fault->window == ITS_SPACE_SHARED) return "put a barrier of the CTA between them: __syncthreads() or bar.sync";
-    if (fault->race.other_pe && !fault->race.other_writes)
+const char *its_sim_race_advice(const its_race_conflict *race) {
+    if (race->other_pe && !race->other_writes)
         return "if it is read too early: whoever reads waits for the signal with nvshmem_signal_wait_until, all threads "
                "behind a barrier of the CTA; if it is written again too early: whoever has read says so, by a signal "
                "that the writer waits for, or in nvshmem_barrier_all";
-    if (fault->race.other_pe)
+    if (race->other_pe)
         return "data comes first, then nvshmem_fence or nvshmem_quiet, then the signal (or put both with "
                "nvshmem_putmem_signal); whoever uses it waits for the signal with nvshmem_signal_wait_until, all threads "
                "behind a barrier of the CTA; or meet in nvshmem_barrier_all";
+    if (race->both_write)
+        return "if not both are to write there: check the index and the mask of each; else release after the one "
+               "(__threadfence and an atomic, or st.release) and acquire before the other, or put them into kernels one "
+               "after the other on a stream";
     return "release after the one (__threadfence and an atomic, or st.release) and acquire before the other, or put them "
            "into kernels one after the other on a stream";
+}
+
+static const char *race_advice(const its_sim_fault *fault) {
+    if (fault->window == ITS_SPACE_SHARED) return "put a barrier of the CTA between them: __syncthreads() or bar.sync";
+    return its_sim_race_advice(&fault->race);
 }
 
 static void put_what(its_buffer *out, const its_sim_fault *fault) {
@@ -175,7 +180,7 @@ static void put_what(its_buffer *out, const its_sim_fault *fault) {
     case ITS_SIM_FAULT_ACCESS:
         put_access(out, fault);
         if (fault->window == ITS_SPACE_GLOBAL || fault->window == ITS_SPACE_CONST)
-            put_nearby(out, fault);
+            its_sim_put_nearby(out, &fault->nearby, fault->bytes, fault->pe);
         else
             put_block(out, fault);
         break;
@@ -188,7 +193,7 @@ static void put_what(its_buffer *out, const its_sim_fault *fault) {
         its_buffer_text(out, ", which may only be read");
         if (fault->nearby.what == ITS_SIM_NEAR_INSIDE) {
             its_buffer_text(out, ": it is in ");
-            put_allocation(out, fault);
+            its_sim_put_allocation(out, &fault->nearby, fault->pe);
         }
         break;
     case ITS_SIM_FAULT_TRAP:

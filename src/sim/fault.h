@@ -2,6 +2,7 @@
 #ifndef ITS_SIM_FAULT_H
 #define ITS_SIM_FAULT_H
 
+#include "base/buffer.h"
 #include "sim/memory.h"
 #include "sim/program.h"
 #include "sim/race.h"
@@ -27,6 +28,16 @@ typedef enum its_sim_fault_kind {
 
 enum { ITS_SIM_READS, ITS_SIM_WRITES, ITS_SIM_UPDATES };
 
+/* -- words that reports share; `pe` is who reports: only the memory of others is said to be on a PE ------------------
+ */
+
+/* "a 4096-byte allocation of device memory", "the 16-byte global variable 'x'" */
+void its_sim_put_allocation(its_buffer *out, const its_sim_nearby *nearby, uint32_t pe);
+/* ", right past the end of a 4096-byte allocation of device memory": of `bytes` that are not all allocated */
+void its_sim_put_nearby(its_buffer *out, const its_sim_nearby *nearby, uint64_t bytes, uint32_t pe);
+/* What to do about a race in memory that is not shared memory. */
+const char *its_sim_race_advice(const its_race_conflict *race);
+
 struct its_sim_fault {
     its_sim_fault_kind kind;
     uint8_t access; /* ITS_SIM_READS ... */
@@ -46,16 +57,16 @@ struct its_sim_fault {
     char *text; /* what the kind needs to say more; a block of the context, freed with the grid */
 };
 
-/*
- * Records a fault of the lanes of `mask` at `op` in the running grid; the lowest lane is the one that is told about.
- * `format` makes fault.text. Always returns ITS_SIM_STOP.
- */
 /* Adds an error at an operation: its PTX line, its source line, and what that was inlined into. */
 void its_sim_report_at(its_context *ctx, const its_sim_program *program, const its_sim_op *op, const char *message);
 
 /* The same for any operation: a line of PTX if nothing better is known. */
 uint32_t its_sim_where_line(const its_sim_where *where, const its_sim_program *program, const char **path);
 
+/*
+ * Records a fault of the lanes of `mask` at `op` in the running grid; the lowest lane is the one that is told about.
+ * `format` makes fault.text. Always returns ITS_SIM_STOP.
+ */
 its_sim_verdict its_sim_fault_at(its_sim_exec *x, const its_sim_op *op, uint32_t mask, its_sim_fault_kind kind,
                                  const char *format, ...) ITS_PRINTF(5, 6);
 

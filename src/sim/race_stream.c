@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/fault.h"
+
 static its_race *race_of(const its_device *device) {
     return device->pe->race;
 }
@@ -43,17 +45,50 @@ static const char *text_of(const void *user, char *buffer, size_t size) {
     return user;
 }
 
-static bool complain(its_device *device, const char *what, const void *at, bool write,
-                     const its_race_conflict *conflict) {
+/* Work of a stream that nothing orders with something else. */
+typedef struct stream_race {
+    its_device *device;
+    const its_stream_queue *stream;
+    const char *what;
+    const void *at;
+    size_t size;
+    bool write;
+    const its_race_conflict *conflict;
+    its_buffer text;
+} stream_race;
+
+static its_status tell(void *user) {
+    stream_race *race = user;
+    const its_race_conflict *conflict = race->conflict;
+    const its_device *device = race->device;
+    const uint32_t pe = device->pe->world->pe;
+    const uint64_t at = (uint64_t)(uintptr_t)race->at, word = conflict->address > at ? conflict->address : at;
     its_sim_nearby nearby = {0};
-    its_sim_memory_explain(device->pe->memory, conflict->address, &nearby);
-    its_fail(device->complaints, ITS_ERR_FAULT,
-             "order the two: by the stream, by an event, by a signal that is waited for, or by a barrier of the PEs",
-             "PE %u: %s %s memory at %p, 0x%" PRIx64 " among it (%" PRIu64 " bytes into an allocation of %" PRIu64
-             " bytes), which PE %u, %s has %s, and nothing orders the two",
-             (unsigned)device->pe->world->pe, what, write ? "writes" : "reads", at, conflict->address, nearby.distance,
-             nearby.allocation.size, (unsigned)conflict->pe, conflict->site,
-             conflict->other_writes ? "written" : "read");
+    its_sim_memory_explain(device->pe->memory, at, &nearby);
+    its_buffer_printf(&race->text, "PE %u: a %s on stream 0x%" PRIx64 " %s %zu bytes at 0x%" PRIx64, (unsigned)pe,
+                      race->what, race->stream->id, race->write ? "writes" : "reads", race->size, at);
+    if (nearby.what == ITS_SIM_NEAR_INSIDE) {
+        its_buffer_printf(&race->text, ", %" PRIu64 " bytes into ", nearby.distance);
+        its_sim_put_allocation(&race->text, &nearby, pe);
+    }
+    if (word != at) its_buffer_printf(&race->text, " (0x%" PRIx64 " among them)", word);
+    its_buffer_text(&race->text, ", which ");
+    if (conflict->other_pe) its_buffer_printf(&race->text, "PE %u, ", (unsigned)conflict->pe);
+    its_buffer_printf(&race->text, "%s has %s, and nothing orders the two", conflict->site,
+                      conflict->other_writes ? "written" : "read");
+    its_buffer_char(&race->text, 0);
+    const char *hint =
+        "order the two: by the stream, by an event, by a signal that is waited for, or by a barrier of the "
+        "PEs";
+    if (conflict->other_pe) hint = its_sim_race_advice(conflict);
+    return its_fail(device->complaints, ITS_ERR_FAULT, hint, "%s", race->text.data);
+}
+
+static bool complain(stream_race *race) {
+    its_context *ctx = race->device->complaints;
+    its_buffer_init(&race->text, ctx);
+    its_protect(ctx, tell, race);
+    its_buffer_free(&race->text);
     return false;
 }
 
@@ -71,14 +106,16 @@ static bool differs(void *user, const its_race_conflict *conflict) {
     return !w->source;
 }
 
+/* `what`: "copy" or "fill". */
 static bool access_memory(its_device *device, its_stream_queue *stream, const char *what, void *at, size_t size,
                           bool write, const void *source) {
     its_race_conflict conflict;
     writing w = {at, source};
     if (!size || !its_device_reaches(device, at)) return true;
-    its_race_by by = {.site = its_race_site(race_of(device), what, text_of, what)};
+    const char *site = strcmp(what, "copy") == 0 ? "a copy on a stream" : "a fill on a stream";
+    its_race_by by = {.site = its_race_site(race_of(device), site, text_of, site)};
     if (its_race_access(stream->race, NULL, NULL, at, size, write, false, by, &conflict, differs, &w)) return true;
-    return complain(device, what, at, write, &conflict);
+    return complain(&(stream_race){device, stream, what, at, size, write, &conflict, {0}});
 }
 
 /* A wait has seen what is there now, or something before it. */
@@ -98,12 +135,11 @@ bool its_race_stream_access(its_device *device, its_stream_queue *stream) {
     if (!stream->race) return true;
     switch (work->kind) {
     case ITS_WORK_COPY:
-        return access_memory(device, stream, "a copy on a stream", (void *)(uintptr_t)work->copy.from, work->copy.size,
-                             false, NULL) &&
-               access_memory(device, stream, "a copy on a stream", work->copy.to, work->copy.size, true,
-                             work->copy.from);
+        return access_memory(device, stream, "copy", (void *)(uintptr_t)work->copy.from, work->copy.size, false,
+                             NULL) &&
+               access_memory(device, stream, "copy", work->copy.to, work->copy.size, true, work->copy.from);
     case ITS_WORK_FILL:
-        return access_memory(device, stream, "a fill on a stream", work->fill.at, work->fill.size, true, NULL);
+        return access_memory(device, stream, "fill", work->fill.at, work->fill.size, true, NULL);
     case ITS_WORK_SIGNAL:
         its_race_release(stream->race, signal_word(work));
         return true;

@@ -46,7 +46,7 @@ static uint32_t compared_with(const its_sim_op *load, const its_sim_op *end) {
 typedef struct wait_row {
     const its_sim_op *op;
     bool polls; /* it goes round a loop */
-    char wanted[32], seen[64];
+    char wanted[32], seen[96];
 } wait_row;
 
 static void describe_mbarrier(const its_sim_cta *cta, uint32_t address, wait_row *row) {
@@ -76,6 +76,17 @@ static bool read_word(const its_sim_cta *cta, const its_sim_op *op, uint64_t add
     return at != NULL;
 }
 
+/* "5 at 0x200040222130, byte 24 of 72": which of an array of flags it is. */
+static void describe_word(const its_sim_cta *cta, uint64_t address, uint64_t word, wait_row *row) {
+    const its_sim_memory *memory = its_sim_grid_memory(cta->grid);
+    its_sim_nearby nearby = {0};
+    int size = snprintf(row->seen, sizeof(row->seen), "%" PRIu64 " at 0x%" PRIx64, word, address);
+    its_sim_memory_explain(memory, address, &nearby);
+    if (nearby.what == ITS_SIM_NEAR_INSIDE && nearby.allocation.size > sizeof(uint64_t))
+        snprintf(row->seen + size, sizeof(row->seen) - (size_t)size, ", byte %" PRIu64 " of %" PRIu64, nearby.distance,
+                 nearby.allocation.size);
+}
+
 static void describe_poll(const its_sim_warp *warp, const its_sim_frag *frag, wait_row *row) {
     const its_sim_op *op = frag->spin.polled;
     if (!op) return;
@@ -88,7 +99,7 @@ static void describe_poll(const its_sim_warp *warp, const its_sim_frag *frag, wa
     uint32_t size = op->size <= 8 ? op->size : 8, lane = (uint32_t)__builtin_ctz(frag->mask);
     uint64_t word;
     if (read_word(warp->cta, op, frag->spin.polled_at, size, &word))
-        snprintf(row->seen, sizeof(row->seen), "%" PRIu64 " at 0x%" PRIx64, word, frag->spin.polled_at);
+        describe_word(warp->cta, frag->spin.polled_at, word, row);
     uint32_t other = compared_with(op, frag->spin.end);
     if (other == UINT32_MAX) return;
     uint64_t wanted = value_of(warp->regs + frag->spin.base, other, size < 4 ? 4 : size, lane);
@@ -145,18 +156,13 @@ typedef struct waits_job {
     const its_sim_grid *grid;
     uint32_t pe;
     its_buffer text;
+    const its_sim_op *first; /* where the first of them waits */
+    uint64_t rows;
 } waits_job;
 
-static its_status waits_body(void *user) {
-    waits_job *job = user;
+/* A row for each group of threads that goes round a loop, or for each of the others. */
+static void put_rows(waits_job *job, bool polling) {
     const its_sim_grid *grid = job->grid;
-    const its_sim_op *first = NULL;
-    bool first_polls = false;
-    uint64_t rows = 0;
-    its_buffer_printf(&job->text, "deadlock: no PE can go on, and kernel '%s' of PE %u waits", grid->func->name,
-                      (unsigned)job->pe);
-    its_buffer_printf(&job->text, "\n  %-3s %-16s %-14s %-5s %-8s %-28s %-10s %s", "PE", "kernel", "CTA", "warp",
-                      "threads", "waits at", "for", "and sees");
     for (uint32_t s = 0; s < grid->n_open; s++) {
         const its_sim_cta *cta = &grid->slots[s];
         for (uint32_t w = 0; cta->running && w < grid->n_warps; w++) {
@@ -164,15 +170,27 @@ static its_status waits_body(void *user) {
             for (uint32_t f = 0; warp->live && f < warp->n_frags; f++) {
                 wait_row row;
                 describe(warp, &warp->frags[f], &row);
-                if (!first || (row.polls && !first_polls)) first = row.op;
-                first_polls |= row.polls;
-                if (rows++ < MOST_ROWS) put_row(&job->text, grid, warp, &warp->frags[f], &row, job->pe);
+                if (row.polls != polling) continue;
+                if (!job->first) job->first = row.op;
+                if (job->rows++ < MOST_ROWS) put_row(&job->text, grid, warp, &warp->frags[f], &row, job->pe);
             }
         }
     }
-    if (rows > MOST_ROWS) its_buffer_printf(&job->text, "\n  ... and %" PRIu64 " more", rows - MOST_ROWS);
+}
+
+/* Who polls comes first: the others mostly wait for those. */
+static its_status waits_body(void *user) {
+    waits_job *job = user;
+    const its_sim_grid *grid = job->grid;
+    its_buffer_printf(&job->text, "deadlock: no PE can go on, and kernel '%s' of PE %u waits", grid->func->name,
+                      (unsigned)job->pe);
+    its_buffer_printf(&job->text, "\n  %-3s %-16s %-14s %-5s %-8s %-28s %-10s %s", "PE", "kernel", "CTA", "warp",
+                      "threads", "waits at", "for", "and sees");
+    put_rows(job, true);
+    put_rows(job, false);
+    if (job->rows > MOST_ROWS) its_buffer_printf(&job->text, "\n  ... and %" PRIu64 " more", job->rows - MOST_ROWS);
     its_buffer_char(&job->text, 0);
-    its_sim_report_at(job->ctx, grid->program, first, job->text.data);
+    its_sim_report_at(job->ctx, grid->program, job->first, job->text.data);
     its_diag_hint(job->ctx,
                   "somebody must write what is waited for: check who should, and that it comes to that point");
     return ITS_OK;

@@ -279,7 +279,8 @@ def test_a_kernel_that_waits_for_nobody(program: Path, tmp_path: Path) -> None:
     assert "spin.ptx:12:1: error: deadlock: no PE can go on, and kernel 'k' of PE 0 waits" in done.stderr
     rows = [line.split() for line in done.stderr.splitlines() if line.startswith("  0 ")]
     assert [row[5:7] for row in rows] == [["0", "1"], ["0", "31"], ["1", "32"]]
-    assert rows[0][-4:-2] == ["5", "0"], "waits for 5 and sees 0"
+    assert rows[0][8:10] == ["5", "0"], "waits for 5 and sees 0"
+    assert rows[0][10] == "at" and rows[0][12:] == ["byte", "0", "of", "64"], "which word of the array it is"
     assert rows[1][-7:] == ["barrier", "0", "63", "of", "64", "threads", "there"]
     assert rows[0][7] == "spin.ptx:12"
 

@@ -94,9 +94,15 @@ static void bad_copies(its_context *ctx, its_sim_backend *sim, uint32_t number, 
     expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, host, host, 1, 0) == ITS_ERR_USAGE);
     expect(strstr(last_message(ctx), "where no device memory is allocated"));
     expect(OPS->fill(BACKEND, a + 99, 0, 2, 0) == ITS_ERR_USAGE);
+    expect(OPS->fill(BACKEND, a + 100, 0, 2, 0) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), "a copy or fill of 2 bytes at 0x"));
+    expect(strstr(last_message(ctx), ", right past the end of a 100-byte allocation of device memory"));
+    expect(OPS->fill(BACKEND, 8, 0, 2, 0) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), "a copy or fill of 2 bytes at 0x8, a null pointer"));
     expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, a, host, 100, 4711) == ITS_ERR_USAGE);
     ok(OPS->free(BACKEND, ITS_MEMORY_DEVICE, a));
     expect(OPS->copy(BACKEND, ITS_COPY_TO_DEVICE, a, host, 1, 0) == ITS_ERR_USAGE);
+    expect(strstr(last_message(ctx), ", 0 bytes into a 100-byte allocation of device memory that was freed"));
     expect(OPS->free(BACKEND, ITS_MEMORY_DEVICE, a) == ITS_ERR_USAGE);
     /* Large blocks are not staged but waited for; the result is the same. */
     size_t large = (size_t)5 << 20;
