@@ -18,6 +18,17 @@ void its_source_position(const its_source *source, uint32_t offset, uint32_t *li
     *column = (uint32_t)(end - start) + 1;
 }
 
+void its_position_move(its_position *at, its_place place) {
+    const its_source *source = place.source;
+    if (!source) return;
+    if (at->source != source || place.offset < at->offset) *at = (its_position){source, 0, 1, 1};
+    for (; at->offset < place.offset && at->offset < source->size; at->offset++) {
+        bool ends = source->text[at->offset] == '\n';
+        at->line += ends;
+        at->column = ends ? 1 : at->column + 1;
+    }
+}
+
 static void add_place(its_context *ctx, its_diag_place place) {
     its_diag_record *record = ctx->last_diag;
     its_arena *arena = &ctx->diag_arena;

@@ -51,6 +51,16 @@ void its_diag_keep(its_context *ctx, size_t count);
 /* Line and column, both from 1, of a byte offset. */
 void its_source_position(const its_source *source, uint32_t offset, uint32_t *line, uint32_t *column);
 
+/*
+ * The same for one place after another: lines are counted from the place before, so places in the order of their text
+ * cost one walk over it. Starts as {0}; `line` and `column` are those of the last place.
+ */
+typedef struct its_position {
+    const its_source *source;
+    uint32_t offset, line, column;
+} its_position;
+void its_position_move(its_position *at, its_place place);
+
 /* The candidate closest to `word` by edit distance if it is close enough to suggest, else NULL. */
 const char *its_closest(const char *word, const char *const *candidates, size_t count);
 

@@ -38,6 +38,7 @@ typedef struct summary {
     uint32_t instructions;
     uint32_t registers[ITS_TYPE_COUNT];
     uint64_t local, shared;
+    its_position *position; /* of the last call; goes on from function to function */
     ITS_VEC(call) calls;
     bool *seen; /* by register id */
 } summary;
@@ -54,10 +55,8 @@ static void visit_operand(its_operand *operand, void *user) {
 
 /* The target of `call (results), target, (arguments), prototype`: the first operand that is no list. */
 static void add_call(summary *s, const its_insn *insn) {
-    its_place place = its_node_place(&insn->node);
-    call found = {0};
-    uint32_t column;
-    its_source_position(place.source, place.offset, &found.line, &column);
+    its_position_move(s->position, its_node_place(&insn->node));
+    call found = {.line = s->position->line};
     for (uint32_t i = 0; i < insn->node.count; i++) {
         const its_operand *op = &insn->ops[i];
         if (op->kind == ITS_OPND_GROUP) continue;
@@ -86,8 +85,8 @@ static void summarise_node(summary *s, its_node *node) {
     if (op == ITS_OP_CALL || op == ITS_OP_INTARSIA) add_call(s, insn);
 }
 
-static summary summarise(cli_app *app, const its_func *func) {
-    summary s = {.func = func, .app = app};
+static summary summarise(cli_app *app, const its_func *func, its_position *position) {
+    summary s = {.func = func, .app = app, .position = position};
     s.seen = its_arena_zalloc(&app->arena, (size_t)func->n_regs + 1);
     for (its_node *node = func->first; node; node = node->next) summarise_node(&s, node);
     return s;
@@ -157,8 +156,8 @@ static void print_calls(const summary *s) {
     }
 }
 
-static void print_function(cli_app *app, const its_func *func) {
-    summary s = summarise(app, func);
+static void print_function(cli_app *app, const its_func *func, its_position *position) {
+    summary s = summarise(app, func, position);
     bool entry = func->symbol->flags & ITS_SYM_ENTRY;
     printf("\n%s %s%s %s\n", entry ? "entry" : "function", func->symbol->name->text,
            func->has_body ? "" : ", declared only,", linkage(func->symbol));
@@ -200,8 +199,9 @@ static void print_text(cli_app *app, const char *path, const its_module *module)
     for (uint32_t i = 0; i < module->n_targets; i++) printf("%s %s", i ? "," : "", module->targets[i]->text);
     printf(", %u-bit addresses\n", module->address_size);
     print_variables(app, module);
+    its_position position = {0};
     for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f))
-        print_function(app, f);
+        print_function(app, f, &position);
     print_externs(module);
 }
 
@@ -242,7 +242,7 @@ static void json_body(its_json *json, cJSON *object, const summary *s) {
     json_calls(json, object, s);
 }
 
-static void json_function(cli_app *app, its_json *json, cJSON *object, const its_func *func) {
+static void json_function(cli_app *app, its_json *json, cJSON *object, const its_func *func, its_position *position) {
     its_json_text(json, object, "name", func->symbol->name->text);
     its_json_bool(json, object, "entry", func->symbol->flags & ITS_SYM_ENTRY);
     its_json_bool(json, object, "defined", func->has_body);
@@ -250,7 +250,7 @@ static void json_function(cli_app *app, its_json *json, cJSON *object, const its
     json_params(app, json, object, "results", &func->results);
     json_params(app, json, object, "parameters", &func->params);
     if (!func->has_body) return;
-    summary s = summarise(app, func);
+    summary s = summarise(app, func, position);
     json_body(json, object, &s);
 }
 
@@ -287,9 +287,10 @@ static void json_module(cli_app *app, its_json *json, cJSON *root, const char *p
     for (uint32_t i = 0; i < module->n_targets; i++) its_json_item_text(json, targets, module->targets[i]->text);
     its_json_number(json, root, "address_size", module->address_size);
     json_variables(app, json, root, module);
+    its_position position = {0};
     cJSON *functions = its_json_array(json, root, "functions");
     for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f))
-        json_function(app, json, its_json_item(json, functions), f);
+        json_function(app, json, its_json_item(json, functions), f, &position);
     json_externs(json, root, module);
 }
 

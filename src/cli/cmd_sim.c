@@ -64,14 +64,21 @@ static its_status add_nvshmem(cli_linking *l, void *user) {
     return status;
 }
 
+enum { MOST_LISTED = 40 };
+
+/* Adds to a list of names for people, which ends with "..." when it is long enough. */
+static const char *add_to_list(cli_app *app, const char *list, uint32_t index, const char *item) {
+    if (index > MOST_LISTED) return list;
+    return its_arena_printf(&app->arena, "%s%s%s", list, index ? ", " : "", index == MOST_LISTED ? "..." : item);
+}
+
 static const char *list_entries(cli_app *app, const its_module *module, uint32_t *count, const char **only) {
-    char *list = its_arena_text(&app->arena, "", 0);
+    const char *list = "";
     *count = 0;
     for (its_func *f = its_module_next_func(module, NULL); f; f = its_module_next_func(module, f)) {
         if (!(f->symbol->flags & ITS_SYM_ENTRY)) continue;
         *only = f->symbol->name->text;
-        list = its_arena_printf(&app->arena, "%s%s%s", list, *count ? ", " : "", *only);
-        ++*count;
+        list = add_to_list(app, list, (*count)++, *only);
     }
     return list;
 }
@@ -95,11 +102,11 @@ static const char *choose_entry(cli_app *app, const char *asked, const its_modul
 /* -- arguments ----------------------------------------------------------------------------------------------------- */
 
 static const char *list_params(cli_app *app, const its_func *func) {
-    char *list = its_arena_text(&app->arena, "", 0);
-    for (uint32_t i = 0; i < func->params.n; i++) {
+    const char *list = "";
+    for (uint32_t i = 0; i < func->params.n && i <= MOST_LISTED; i++) {
         const its_symbol *p = func->params.items[i];
-        list =
-            its_arena_printf(&app->arena, "%s%s%s of %" PRIu64 " bytes", list, i ? ", " : "", p->name->text, p->size);
+        const char *item = its_arena_printf(&app->arena, "%s of %" PRIu64 " bytes", p->name->text, p->size);
+        list = add_to_list(app, list, i, item);
     }
     return *list ? list : "none";
 }

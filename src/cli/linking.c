@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ptx/module.h"
+
 /* -- opening files ------------------------------------------------------------------------------------------------- */
 
 static bool is_ptx(const cli_linking *l, const char *path) {
@@ -74,8 +76,9 @@ static bool is_named(const char *id, const char *const *units, uint32_t n_units)
     return false;
 }
 
-static bool is_given(const cli_linking *l, const char *unit) {
-    for (size_t i = 0; i < l->regions.count; i++)
+/* Among the first `count` regions. */
+static bool is_given(const cli_linking *l, size_t count, const char *unit) {
+    for (size_t i = 0; i < count; i++)
         if (strcmp(l->regions.items[i].unit, unit) == 0) return true;
     return false;
 }
@@ -84,6 +87,7 @@ static its_status open_region(cli_linking *l, const char *file, bool lone, const
     const char *unit = NULL;
     its_module *module;
     char id[17];
+    size_t before = l->regions.count;
     bool given = split_unit(l, &file, &unit);
     its_status status = open_other(l, file, &module, id);
     if (status != ITS_OK) return status;
@@ -97,25 +101,24 @@ static its_status open_region(cli_linking *l, const char *file, bool lone, const
         return which_unit(l, file, units, n_units);
     else
         for (uint32_t i = 0; i < n_units; i++)
-            if (!is_given(l, units[i])) add_region(l, units[i], module);
+            if (!is_given(l, before, units[i])) add_region(l, units[i], module);
     return ITS_OK;
 }
 
 /* -- the barriers that are built in -------------------------------------------------------------------------------- */
 
-/* Whether an abstract barrier of the main module names the built-in provider of that unit. */
-static bool has_own_barrier(const cli_linking *l, const char *unit) {
+static void note_own_barrier(its_operand *operand, void *user) {
+    cli_linking *l = user;
+    if (operand->kind != ITS_OPND_REGION || !operand->unit || strcmp(operand->name->text, "intarsia") != 0) return;
+    for (size_t i = 0; i < l->own_barriers.count; i++)
+        if (strcmp(l->own_barriers.items[i], operand->unit->text) == 0) return;
+    ITS_PUSH(&l->app->arena, &l->own_barriers, operand->unit->text);
+}
+
+/* The units whose built-in provider abstract barriers of the main module name: as a rule one. */
+static void find_own_barriers(cli_linking *l) {
     for (its_func *f = NULL; (f = its_module_next_func(l->main, f));)
-        for (its_node *node = f->first; node; node = node->next) {
-            its_insn *insn = (its_insn *)node;
-            for (uint16_t i = 0; node->kind == ITS_NODE_INSN && i < node->count; i++) {
-                const its_operand *op = &insn->ops[i];
-                if (op->kind == ITS_OPND_REGION && op->unit && strcmp(op->unit->text, unit) == 0 &&
-                    strcmp(op->name->text, "intarsia") == 0)
-                    return true;
-            }
-        }
-    return false;
+        for (its_node *node = f->first; node; node = node->next) its_node_visit(node, note_own_barrier, l);
 }
 
 /* Compiles device/intarsia/barrier.cu, if it is what the unit is. */
@@ -141,8 +144,9 @@ static its_status open_regions(cli_linking *l, const char *const *files, size_t 
     const char *const *units;
     uint32_t n_units;
     its_status status = its_link_units(l->main, &units, &n_units);
-    for (uint32_t i = 0; i < n_units && status == ITS_OK; i++)
-        if (has_own_barrier(l, units[i])) status = open_own_barriers(l, units[i]);
+    if (status == ITS_OK) find_own_barriers(l);
+    for (size_t i = 0; i < l->own_barriers.count && status == ITS_OK; i++)
+        status = open_own_barriers(l, l->own_barriers.items[i]);
     for (size_t i = 0; i < n_files && status == ITS_OK; i++)
         status = open_region(l, files[i], n_files == 1, units, n_units);
     return status;

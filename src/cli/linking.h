@@ -76,6 +76,7 @@ typedef struct cli_linking {
     ITS_VEC(its_module *) modules; /* all others */
     ITS_VEC(its_link_region) regions;
     ITS_VEC(its_module *) libraries;
+    cli_list own_barriers; /* units whose barriers are the built-in ones */
     its_linked *linked;
 } cli_linking;
 

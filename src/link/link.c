@@ -79,20 +79,26 @@ typedef struct link_job {
     its_linked *linked;
 } link_job;
 
-static void add_source(its_linker *linker, its_module *module, const its_link_region *region) {
+static its_link_source *add_source(its_linker *linker, its_module *module, const its_link_region *region) {
     its_link_source *source = &linker->sources[linker->n_sources++];
     source->module = module;
     source->region = region;
+    source->repeats = its_map_get(&linker->modules, module);
+    if (!source->repeats) its_map_put(&linker->modules, &linker->scratch, module, source);
+    return source;
 }
 
-/* One and the same module may be given more than once: it is linked once. */
-static bool is_source(const its_linker *linker, const its_module *module, const char *unit) {
-    for (uint32_t i = 0; i < linker->n_sources; i++) {
-        const its_link_source *source = &linker->sources[i];
-        if (source->module == module && (!unit || (source->region && strcmp(source->region->unit, unit) == 0)))
-            return true;
-    }
-    return false;
+/* One and the same module may be given more than once, also for one unit: it is linked once. */
+static void add_region(its_linker *linker, const its_link_region *region) {
+    its_name unit = its_intern_text(linker->ctx, region->unit);
+    its_link_source *first = its_map_get(&linker->units, unit), *last = first;
+    for (its_link_source *at = first; at; last = at, at = at->next)
+        if (at->module == region->module) return;
+    its_link_source *source = add_source(linker, region->module, region);
+    if (first)
+        last->next = source;
+    else
+        its_map_put(&linker->units, &linker->scratch, unit, source);
 }
 
 static void gather_sources(its_linker *linker) {
@@ -100,11 +106,9 @@ static void gather_sources(its_linker *linker) {
     size_t most = 1 + (size_t)input->n_regions + input->n_libraries;
     linker->sources = ITS_NEW_ARRAY(&linker->scratch, its_link_source, most);
     add_source(linker, input->main, NULL);
-    for (uint32_t i = 0; i < input->n_regions; i++)
-        if (!is_source(linker, input->regions[i].module, input->regions[i].unit))
-            add_source(linker, input->regions[i].module, &input->regions[i]);
+    for (uint32_t i = 0; i < input->n_regions; i++) add_region(linker, &input->regions[i]);
     for (uint32_t i = 0; i < input->n_libraries; i++)
-        if (!is_source(linker, input->libraries[i], NULL)) add_source(linker, input->libraries[i], NULL);
+        if (!its_map_get(&linker->modules, input->libraries[i])) add_source(linker, input->libraries[i], NULL);
 }
 
 static its_status link_body(void *user) {

@@ -57,6 +57,8 @@
 typedef struct its_link_source {
     its_module *module;
     const its_link_region *region; /* NULL for the main module and for libraries */
+    bool repeats;                  /* an earlier source has the same module */
+    struct its_link_source *next;  /* region: the next one of its unit, as given */
     its_map files;                 /* its .file numbers -> its_file; see lines.c */
     its_map labels;                /* its labels in .debug_str -> their texts */
     bool files_read, labels_read;
@@ -160,6 +162,7 @@ typedef struct its_linker {
     its_module *out;
     its_link_source *sources; /* main, regions, libraries */
     uint32_t n_sources;
+    its_map modules, units;        /* its_module -> its first source; unit -> its first region */
     ITS_VEC(its_symbol *) reached; /* definitions outside of the main module, in order of discovery */
     ITS_VEC(its_link_open) open;
     its_symbol *window; /* the first `.extern .shared x[]`, which stands for all of them */

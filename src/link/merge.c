@@ -39,10 +39,7 @@ static bool is_main(const merge *merger, const its_symbol *symbol) {
 }
 
 static its_link_source *source_of(merge *merger, const its_symbol *symbol) {
-    its_linker *linker = merger->linker;
-    for (uint32_t i = 0; i < linker->n_sources; i++)
-        if (linker->sources[i].module == symbol->origin->module) return &linker->sources[i];
-    return NULL;
+    return its_map_get(&merger->linker->modules, symbol->origin->module);
 }
 
 /* -- symbols of the module level ----------------------------------------------------------------------------------- */

@@ -60,7 +60,7 @@ static bool module_holds(const its_module *module, const char *marker) {
 
 static bool is_free(const its_linker *linker, const char *marker) {
     for (uint32_t i = 0; i < linker->n_sources; i++)
-        if (module_holds(linker->sources[i].module, marker)) return false;
+        if (!linker->sources[i].repeats && module_holds(linker->sources[i].module, marker)) return false;
     return true;
 }
 

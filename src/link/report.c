@@ -8,6 +8,7 @@ typedef struct reporting {
     its_arena *arena; /* the output's: the report lives as long */
     its_report *report;
     uintptr_t round; /* counts walks, so that marks need no clearing */
+    its_map files;   /* number -> its_file of the output */
     ITS_VEC(its_symbol *) todo;
 } reporting;
 
@@ -35,22 +36,6 @@ const char *its_kept_reason_text(its_kept_reason reason) {
 
 /* -- calls that are left ------------------------------------------------------------------------------------------- */
 
-/* Lines are counted once per source: calls are looked at in the order of their texts. */
-typedef struct position {
-    const its_source *source;
-    uint32_t offset, line, line_start;
-} position;
-
-static void advance(position *at, const its_source *source, uint32_t offset) {
-    if (!source) return;
-    if (at->source != source || offset < at->offset) *at = (position){source, 0, 1, 0};
-    for (; at->offset < offset && at->offset < source->size; at->offset++) {
-        if (source->text[at->offset] != '\n') continue;
-        at->line++;
-        at->line_start = at->offset + 1;
-    }
-}
-
 static int by_place(const void *a, const void *b) {
     const its_link_kept *x = a, *y = b;
     const its_node *m = &x->call->insn->node, *n = &y->call->insn->node;
@@ -64,31 +49,44 @@ static int by_order(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void put_source(const its_linker *linker, const its_loc *loc, its_report_site *site) {
-    for (const its_node *node = linker->out->first; loc && node; node = node->next) {
-        if (node->kind != ITS_NODE_FILE || ((const its_file *)node)->index != loc->file) continue;
-        site->source = ((const its_file *)node)->path->text;
-        site->source_line = loc->line;
-        site->source_column = loc->column;
-        return;
+/* A number as the key of a map. */
+static const void *key_of(uint32_t index) {
+    return (const void *)(((uintptr_t)index + 1) << 3);
+}
+
+static void note_files(reporting *reporter) {
+    its_linker *linker = reporter->linker;
+    for (its_node *node = linker->out->first; node; node = node->next) {
+        its_file *file = (its_file *)node;
+        if (node->kind == ITS_NODE_FILE && !its_map_get(&reporter->files, key_of(file->index)))
+            its_map_put(&reporter->files, &linker->scratch, key_of(file->index), file);
     }
+}
+
+static void put_source(const reporting *reporter, const its_loc *loc, its_report_site *site) {
+    const its_file *file = loc ? its_map_get(&reporter->files, key_of(loc->file)) : NULL;
+    if (!file) return;
+    site->source = file->path->text;
+    site->source_line = loc->line;
+    site->source_column = loc->column;
 }
 
 static void report_sites(reporting *reporter) {
     const its_linker *linker = reporter->linker;
     size_t n = linker->sites.count;
     its_report_site *sites = ITS_NEW_ARRAY(reporter->arena, its_report_site, n);
-    position at = {0};
+    its_position at = {0};
+    if (n) note_files(reporter);
     for (size_t i = 0; i < n; i++) { /* the main module's own order: lines go on */
         const its_link_kept *site = &linker->sites.items[i];
         const its_node *node = &site->call->insn->node;
-        advance(&at, node->origin->source, node->pos);
+        its_position_move(&at, its_node_place(node));
         sites[i] = (its_report_site){.caller = site->caller->symbol->name->text,
                                      .callee = site->call->callee->symbol->name->text,
                                      .file = node->origin->source->name,
                                      .line = at.line,
-                                     .column = node->pos - at.line_start + 1};
-        put_source(linker, site->call->loc, &sites[i]);
+                                     .column = at.column};
+        put_source(reporter, site->call->loc, &sites[i]);
     }
     reporter->report->sites = sites;
     reporter->report->n_sites = (uint32_t)n;
@@ -98,19 +96,19 @@ static void report_kept(reporting *reporter) {
     its_linker *linker = reporter->linker;
     size_t n = linker->kept.count;
     its_report_call *calls = ITS_NEW_ARRAY(reporter->arena, its_report_call, n);
-    position at = {0};
+    its_position at = {0};
     if (n) qsort(linker->kept.items, n, sizeof *linker->kept.items, by_place);
     for (size_t i = 0; i < n; i++) {
         const its_link_kept *kept = &linker->kept.items[i];
         const its_node *node = &kept->call->insn->node;
-        advance(&at, node->origin->source, node->pos);
+        its_position_move(&at, its_node_place(node));
         calls[kept->order] = (its_report_call){.caller = kept->caller->symbol->name->text,
                                                .callee = kept->call->target ? kept->call->target->name->text : "",
                                                .reason = kept->reason,
                                                .detail = kept->detail,
                                                .file = node->origin->source->name,
                                                .line = at.line,
-                                               .column = node->pos - at.line_start + 1};
+                                               .column = at.column};
     }
     if (n) qsort(linker->kept.items, n, sizeof *linker->kept.items, by_order);
     reporter->report->kept = calls;

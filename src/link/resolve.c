@@ -135,6 +135,7 @@ static void enter(resolution *resolver, its_symbol *symbol) {
 static void enter_all(resolution *resolver) {
     for (uint32_t i = 0; i < resolver->linker->n_sources; i++) {
         const struct its_module_private *priv = resolver->linker->sources[i].module->priv;
+        if (resolver->linker->sources[i].repeats) continue;
         for (size_t j = 0; j < priv->symbols.count; j++) {
             its_symbol *symbol = priv->symbols.items[j];
             if (!its_is_alias(symbol)) symbol->link = NULL;
@@ -149,6 +150,7 @@ static void link_all(resolution *resolver) {
     its_linker *linker = resolver->linker;
     for (uint32_t i = 0; i < linker->n_sources; i++) {
         const struct its_module_private *priv = linker->sources[i].module->priv;
+        if (linker->sources[i].repeats) continue;
         for (size_t j = 0; j < priv->symbols.count; j++) {
             its_symbol *symbol = priv->symbols.items[j];
             if (!has_linkage(symbol) || its_is_alias(symbol)) continue;
@@ -176,7 +178,7 @@ static bool check_aliases(resolution *resolver) {
     its_linker *linker = resolver->linker;
     ITS_VEC(its_symbol *) aliases = {0};
     for (uint32_t i = 0; i < linker->n_sources; i++)
-        for (its_node *node = linker->sources[i].module->first; node; node = node->next)
+        for (its_node *node = linker->sources[i].module->first; node && !linker->sources[i].repeats; node = node->next)
             if (node->kind == ITS_NODE_ALIAS) ITS_PUSH(&linker->scratch, &aliases, ((its_alias *)node)->symbol);
     for (size_t i = 0; i < aliases.count; i++) {
         if (!goes_round(aliases.items[i], 2 * aliases.count)) continue;
@@ -381,11 +383,22 @@ static void report_unknown_function(its_linker *linker, const its_link_source *s
         its_diag_hint(linker->ctx, "%s%s", *list ? "it defines " : "it defines no function", list);
 }
 
-static bool has_function(const its_module *module, its_name name, its_symbol **function) {
+/* The function's definition, or NULL. */
+static its_symbol *find_function(const its_module *module, its_name name) {
     its_symbol *symbol = its_module_find_name(module, name);
-    if (!symbol || symbol->kind != ITS_SYM_FUNC || (symbol->flags & ITS_SYM_ENTRY)) return false;
-    *function = its_symbol_final(symbol);
-    return is_defined(*function);
+    if (!symbol || symbol->kind != ITS_SYM_FUNC || (symbol->flags & ITS_SYM_ENTRY)) return NULL;
+    its_symbol *final = its_symbol_final(symbol);
+    return is_defined(final) ? final : NULL;
+}
+
+/* The first of all regions, where no unit is named, that has the function. */
+static its_symbol *find_anywhere(const its_linker *linker, its_name name) {
+    its_symbol *function = NULL;
+    for (uint32_t i = 0; i < linker->n_sources && !function; i++) {
+        const its_link_source *source = &linker->sources[i];
+        if (source->region && !source->repeats) function = find_function(source->module, name);
+    }
+    return function;
 }
 
 /*
@@ -393,19 +406,15 @@ static bool has_function(const its_module *module, its_name name, its_symbol **f
  * taken. An abstract operation names a provider instead of a function.
  */
 its_symbol *its_link_region_target(its_linker *linker, const its_insn *insn, const its_operand *operand) {
-    const its_link_source *unit = NULL;
+    const its_link_source *unit = operand->unit ? its_map_get(&linker->units, operand->unit) : NULL;
     its_place place = its_at(insn->node.origin->source, operand->pos);
     its_name name = its_lower_applies(linker, insn) ? its_lower_target(linker, insn, operand) : operand->name;
-    its_symbol *function;
     if (!name) return NULL;
-    for (uint32_t i = 0; i < linker->n_sources; i++) {
-        const its_link_source *source = &linker->sources[i];
-        if (!source->region) continue;
-        if (operand->unit && strcmp(source->region->unit, operand->unit->text) != 0) continue;
-        unit = source;
-        if (has_function(source->module, name, &function)) return function;
-    }
-    if (unit && operand->unit) {
+    its_symbol *function = operand->unit ? NULL : find_anywhere(linker, name);
+    for (const its_link_source *source = unit; source && !function; source = source->next)
+        function = find_function(source->module, name);
+    if (function) return function;
+    if (unit) {
         report_unknown_function(linker, unit, name, place);
     } else {
         its_diag_begin(linker->ctx, ITS_ERROR, place, "no region is given for '%s%s%s'",

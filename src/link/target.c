@@ -109,7 +109,8 @@ bool its_link_target(its_linker *linker) {
     its_module *out = linker->out;
     bool ok = true;
     for (uint32_t i = 1; i < linker->n_sources; i++)
-        ok &= check_target(linker, linker->sources[i].module) && check_textures(linker, linker->sources[i].module);
+        if (!linker->sources[i].repeats)
+            ok &= check_target(linker, linker->sources[i].module) && check_textures(linker, linker->sources[i].module);
     set_version(linker);
     out->n_targets = main->n_targets;
     out->targets = ITS_NEW_ARRAY(its_module_arena(out), its_name, main->n_targets);

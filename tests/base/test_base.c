@@ -169,6 +169,22 @@ static void test_a_diagnostic_shows_both_places(void **state) {
     its_context_free(ctx);
 }
 
+/* Going on from place to place gives what counting from the start gives, backwards and past the end as well. */
+static void test_positions_go_on(void **state) {
+    (void)state;
+    static const uint32_t offsets[] = {0, 3, 4, 5, 5, 12, 20, 2, 99, 1, 4};
+    its_source first = {"a.ptx", "one\ntwo\n\nfour\n", 14}, second = {"b.ptx", "x\ny", 3};
+    its_position at = {0};
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        const its_source *source = i == 6 ? &second : &first;
+        uint32_t line, column;
+        its_source_position(source, offsets[i], &line, &column);
+        its_position_move(&at, its_at(source, offsets[i]));
+        assert_int_equal(at.line, line);
+        assert_int_equal(at.column, column);
+    }
+}
+
 static its_status report_many(void *user) {
     for (int i = 0; i < 1000; i++) its_diag_begin(user, ITS_ERROR, ITS_NOWHERE, "error %d", i);
     return ITS_OK;
@@ -333,6 +349,7 @@ int main(void) {
         cmocka_unit_test(test_a_buffer_grows_in_place),
         cmocka_unit_test(test_products_are_checked),
         cmocka_unit_test(test_a_diagnostic_shows_both_places),
+        cmocka_unit_test(test_positions_go_on),
         cmocka_unit_test(test_errors_past_a_limit_are_counted),
         cmocka_unit_test(test_warnings_past_a_limit_are_counted),
         cmocka_unit_test(test_a_long_line_is_kept_once),

@@ -267,6 +267,19 @@ def test_which_kernel(intarsia):
     assert done.code == 2 and "there is no kernel 'ad'" in done.err and "add, other" in done.err
 
 
+def test_long_lists_are_cut(intarsia, tmp_path):
+    """A module may have very many kernels, a kernel very many parameters."""
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    path = tmp_path / "many.ptx"
+    path.write_text(head + "".join(f".visible .entry k{i}() {{ ret; }}\n" for i in range(30000)))
+    done = intarsia("sim", path)
+    assert done.code == 2 and "k0, k1, " in done.err and "k38, k39, ...\n" in done.err
+    path.write_text(head + ".entry k(" + ", ".join(f".param .b8 p{i}" for i in range(4000)) + ") { ret; }\n")
+    done = intarsia("sim", path)
+    assert done.code == 2 and "'k' takes 4000 arguments, 0 given" in done.err
+    assert "they are: p0 of 1 bytes, " in done.err and "p39 of 1 bytes, ...\n" in done.err
+
+
 def test_more_threads_than_there_can_be(intarsia, add):
     done = intarsia("sim", "add.ptx", "--block", "2048", "-a", "zero:4", "-a", "zero:4", "-a", "zero:4", "-a", "u32:0")
     assert done.code == 1 and "more than 1024" in done.err

@@ -228,6 +228,32 @@ static void a_large_switch_of_regions(void **state) {
     free(out.data);
 }
 
+/* One file of regions for a kernel that names very many units. */
+static void many_units_of_one_module(void **state) {
+    example *e = *state;
+    enum { UNITS = 20000 };
+    text_out out = {0};
+    its_link_region *regions = calloc(UNITS, sizeof *regions);
+    char(*names)[17] = calloc(UNITS, sizeof *names);
+    put(&out, HEAD ".visible .entry k() {\n");
+    for (unsigned i = 0; i < UNITS; i++) {
+        snprintf(names[i], sizeof names[i], "%016x", i);
+        regions[i] = (its_link_region){.unit = names[i], .module = e->other};
+        put(&out, "intarsia.call (_), %s::g, ();\n", names[i]);
+    }
+    put(&out, "ret;\n}\n");
+    its_module *module = parse(e->ctx, "units.ptx", out.data);
+    its_link_input input = {.main = module, .regions = regions, .n_regions = UNITS};
+    assert_int_equal(its_link(e->ctx, &input, &e->linked), ITS_OK);
+    assert_int_equal(its_linked_report(e->linked)->regions_inlined, UNITS);
+    its_linked_free(e->linked);
+    e->linked = NULL;
+    its_module_free(module);
+    free(out.data);
+    free(regions);
+    free(names);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(two_hundred_thousand_functions),
@@ -240,6 +266,7 @@ int main(void) {
         TEST(a_ring_of_calls),
         TEST(everybody_calls_everybody),
         TEST(a_large_switch_of_regions),
+        TEST(many_units_of_one_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
