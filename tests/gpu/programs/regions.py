@@ -29,6 +29,11 @@ def vote(ballot):
     intarsia.call(device.vote, [ballot])
 
 
+@triton.jit
+def pass_on(word):
+    intarsia.call(device.pass_on, [word])
+
+
 def main() -> int:
     intarsia.init(transport=sys.argv[1])
     me, n = intarsia.my_pe(), intarsia.n_pes()
@@ -46,7 +51,10 @@ def main() -> int:
     intarsia.barrier()
     if me == 0:
         assert ballot.numpy().tolist() == [(1 << n) - 1]
-    for array in (out, flag, ballot):
+    word = intarsia.symmetric(1, "int32")
+    pass_on[(1,)](word)
+    assert word.numpy().tolist() == [me if me > 0 else n]
+    for array in (out, flag, ballot, word):
         array.free()
     print(f"PE {me}: regions ok")
     return 0
