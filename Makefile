@@ -21,7 +21,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := default
 .PHONY: default help build setup setup-build setup-run setup-test install uninstall demo test test-c test-python test-rounds check \
         check-globals check-api check-arm check-format check-tidy check-python format docs test-gpu bench-gpu bench-ag-gemm bench-barriers bench-sim bench-ptx \
-        fresh-clone corpus check-corpus check-ptxas check-link-pairs fuzz test-fuzz nightly wheel clean
+        fresh-clone corpus check-corpus check-ptxas check-mutants check-link-pairs fuzz test-fuzz nightly wheel clean
 
 default: build
 	@echo
@@ -92,7 +92,7 @@ test-fuzz: build-tests-release build-tests-fuzz
 fuzz: build-tests-release build-tests-fuzz ## fuzzing parser, linker and simulator, and ptxas as the judge: make fuzz FUZZ_SECONDS=600
 	@$(VENV)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) --jobs $(JOBS) --keep --ptxas 300
 
-nightly: fuzz check-corpus ## what takes too long for `make test`: ten minutes of fuzzing, the corpus (.ci/nightly)
+nightly: fuzz check-mutants check-corpus ## what takes too long for `make test`: ten minutes of fuzzing, the corpus (.ci/nightly)
 
 test-gpu: build setup-test ## the tests that need a GPU, with the Python that has torch: make test-gpu GPU_PYTHON=python3
 	@$(GPU_PYTHON) -m pytest tests/gpu $(PYTEST_ARGS)
@@ -164,6 +164,9 @@ check-corpus: corpus build ## the corpus: same machine code after parse and prin
 check-ptxas: setup-test build ## every form of the opcode tables, in every version and for every target, and spoiled ones: what ptxas says
 	@$(VENV)/python tests/ptx/against_ptxas.py forms --jobs $(JOBS)
 	@$(VENV)/python tests/ptx/against_ptxas.py spoiled --jobs $(JOBS)
+
+check-mutants: setup-test build ## right PTX files with a word spoiled: what the verifier and ptxas say of each
+	@$(VENV)/python tests/fuzz/mutants.py --jobs $(JOBS)
 
 check-link-pairs: corpus build ## every kernel of the corpus linked with every device file that fits it (hours)
 	@$(VENV)/python tests/corpus/link_pairs.py --all --together 4 --jobs $(JOBS)

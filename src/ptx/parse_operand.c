@@ -8,7 +8,9 @@
  */
 #include <string.h>
 
+#include "ptx/mnemonic.h"
 #include "ptx/parse.h"
+#include "ptx/types.h"
 
 /* Moves the operands above `base` from the stack into the module: the list of `result`. */
 static bool take_list(its_parser *parser, size_t base, its_operand *result) {
@@ -64,6 +66,50 @@ static bool displacement(its_parser *parser, its_operand *result) {
     return true;
 }
 
+/*
+ * `a[2]`, an element of an array: what is in it for loads and stores, its address for others. The index counts
+ * elements, and there is one, whatever dimensions the array has.
+ */
+static bool element(its_parser *parser, its_operand *result) {
+    const its_symbol *symbol = result->symbol;
+    uint32_t size = its_type_size((its_type)symbol->type);
+    if (!(symbol->flags & ITS_SYM_ARRAY) || !size)
+        return its_error(parser, tok(parser)->pos, "'%s' is no array", symbol->name->text);
+    next(parser);
+    its_symbol *index = is_kind(parser, ITS_TOK_WORD) ? its_lookup(parser, its_token_name(parser)) : NULL;
+    if (index && index->kind == ITS_SYM_REG) {
+        its_error(parser, tok(parser)->pos, "the index of an array must be a constant here");
+        its_diag_hint(parser->ctx, "add %s times %u to the address of '%s'", index->name->text, size,
+                      symbol->name->text);
+        return false;
+    }
+    its_operand value;
+    if (!its_parse_const(parser, &value)) return false;
+    if (value.kind != ITS_OPND_INT) return its_error(parser, value.pos, "an index is a whole number");
+    result->offset = (int64_t)(value.bits * size);
+    result->flags |= ITS_OPND_ELEMENT;
+    return its_expect(parser, ']', "']'");
+}
+
+/* Elements of arrays become what everybody knows: addresses of memory, or sums. */
+bool its_resolve_elements(its_parser *parser, its_name name, unsigned op, its_operand *operands, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        its_operand *operand = &operands[i];
+        if (!(operand->flags & ITS_OPND_ELEMENT)) continue;
+        operand->flags = 0;
+        if (op == ITS_OP_LD || op == ITS_OP_LDU || op == ITS_OP_ST) {
+            its_operand *base = ITS_NEW(parser->arena, its_operand);
+            *base = *operand;
+            *operand = (its_operand){.kind = ITS_OPND_ADDR, .pos = base->pos, .count = 1, .list = base};
+        } else if (op != ITS_OP_MOV && op != ITS_OP_CVTA && op != ITS_OP_MAPA) {
+            its_error(parser, operand->pos, "'%s' takes no element of an array", name->text);
+            its_diag_hint(parser->ctx, "write [%s+%lld]", operand->symbol->name->text, (long long)operand->offset);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool region(its_parser *parser, its_operand *result, its_name unit) {
     next(parser);
     if (!is_kind(parser, ITS_TOK_WORD)) return its_unexpected(parser, "the name of a function");
@@ -110,6 +156,8 @@ static bool word(its_parser *parser, its_operand *result) {
         return displacement(parser, result);
     }
     result->kind = symbol->kind == ITS_SYM_REG ? ITS_OPND_REG : ITS_OPND_SYM;
+    if (result->kind == ITS_OPND_SYM && symbol->kind == ITS_SYM_VAR && parser->depth == 1 && is_kind(parser, '['))
+        return element(parser, result);
     suffix(parser, result);
     return displacement(parser, result);
 }

@@ -24,7 +24,7 @@ static void check_pack(its_verifier *v, const its_insn *insn, its_type type, boo
     /* With an immediate among the elements ptxas does not look at their types. */
     if (unpack || its_is_all_registers(vector))
         its_verify_vector(v, insn, vector, each, count, unpack ? ITS_WRITTEN : ITS_SINK_TOO);
-    its_verify_value(v, insn, whole, type, unpack ? 0 : ITS_WRITTEN);
+    its_verify_value(v, insn, whole, type, unpack ? ITS_SREG_TOO : ITS_WRITTEN);
 }
 
 static void check_vectors(its_verifier *v, const its_insn *insn, const its_mnemonic *m, its_type type) {

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,16 +123,28 @@ def fuzz(target: str, seconds: int, jobs: int, keep: bool, work: Path) -> list[s
 CHECKER = ROOT / "build/release/bin/intarsia"
 
 
-def judge(file: Path) -> tuple[bool, bool, str]:
-    """What the verifier says of a file, what ptxas says, and its first words."""
+@dataclass
+class Verdict:
+    """Whether the verifier accepts a file, and ptxas; the first message of either."""
+
+    ours: bool
+    theirs: bool
+    message: str
+    words: str
+
+
+def judge(file: Path) -> Verdict:
     ours = subprocess.run([CHECKER, "check", file], capture_output=True, timeout=60)
+    if ours.returncode not in (0, 1):
+        raise RuntimeError(f"intarsia check ended with status {ours.returncode} for:\n{file.read_text()}")
     arch = re.search(rb"^\s*\.target\s+(sm_\w+)", file.read_bytes(), re.M)
     command = [os.environ.get("PTXAS") or "ptxas", "-c", "-o", os.devnull, str(file)]
     command += [f"-arch={arch[1].decode()}"] if arch else []
     theirs = subprocess.run(command, capture_output=True, timeout=120)
     words = (theirs.stderr + theirs.stdout).decode(errors="replace")
     first = next((line for line in words.splitlines() if "error" in line or "fatal" in line), words)
-    return ours.returncode == 0, theirs.returncode == 0, re.sub(r"^ptxas \S+ line \d+; ", "", first)
+    message = ours.stderr.decode(errors="replace").split("\n")[0].partition(": error: ")[2]
+    return Verdict(ours.returncode == 0, theirs.returncode == 0, message, re.sub(r"^ptxas \S+ line \d+; ", "", first))
 
 
 CARRIED = re.compile(
@@ -165,8 +178,8 @@ def ask_ptxas(folder: Path, most: int, jobs: int) -> list[str]:
     files = sample(folder, most, jobs)
     with ThreadPoolExecutor(jobs) as pool:
         verdicts = list(zip(files, pool.map(judge, files), strict=True))
-    too_lax = [(f, words) for f, (ours, theirs, words) in verdicts if ours and not theirs]
-    accepted = sum(ours for _, (ours, _, _) in verdicts)
+    too_lax = [(f, found.words) for f, found in verdicts if found.ours and not found.theirs]
+    accepted = sum(found.ours for _, found in verdicts)
     unknown = [file for file, words in too_lax if CARRIED.search(words)]
     too_lax = [(file, words) for file, words in too_lax if not CARRIED.search(words)]
     print(
@@ -175,7 +188,11 @@ def ask_ptxas(folder: Path, most: int, jobs: int) -> list[str]:
     )
     for file, words in too_lax:
         print(f"  {file.name}: {words}")
-    return [f"{f}: the verifier refuses what ptxas accepts" for f, (ours, theirs, _) in verdicts if theirs and not ours]
+    return [
+        f"{f}: the verifier refuses what ptxas accepts: {found.message}"
+        for f, found in verdicts
+        if found.theirs and not found.ours
+    ]
 
 
 def main() -> int:

@@ -56,6 +56,11 @@ static const sample statements[] = {
     {"ld.global.b32 %r1, [%rd1+-4];", NULL},
     {"ld.global.b32 %r1, [%rd1+4].unified;", NULL},
     {"ld.global.b32 %r1, [4096];", NULL},
+    {".shared .b32 s[4]; ld.shared.v2.u32 {%r1, %r2}, s [2-1];",
+     ".shared .b32 s[4];\n\tld.shared.v2.u32 {%r1, %r2}, [s+4];"},
+    {".local .u16 l[4][4]; st.local.u16 l[5], %r1;", ".local .u16 l[4][4];\n\tst.local.u16 [l+10], %r1;"},
+    {".shared .b64 s[4]; mov.u32 %r1, s[-1];", ".shared .b64 s[4];\n\tmov.u32 %r1, s+-8;"},
+    {".shared .b64 s[4]; ldu.shared.b64 %rd1, s[0];", ".shared .b64 s[4];\n\tldu.shared.b64 %rd1, [s];"},
     {"setp.eq.s32 p|q, %r1, %r2;", NULL},
     {"setp.eq.and.s32 _|q, %r1, %r2, !p;", NULL},
     {"setp.eq.s32 q|_, %r1, %r2;", NULL},
@@ -264,6 +269,8 @@ static const refusal refusals[] = {
     {".visible .weak .global .b32 x;", 4, 10, "a second linkage directive"},
     {".entry k() { @x ret; }", 4, 15, "'x' is not declared"},
     {".alias a, b;", 4, 8, "'a' is no function declared so far"},
+    {".shared .b32 s[4]; .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, s[%r2+1]; }", 4, 71,
+     "the index of an array must be a constant here"},
     {".section .debug_str { .b8 1", 4, 21, "this '{' is not closed"},
 };
 
