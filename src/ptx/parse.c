@@ -175,27 +175,18 @@ static bool are_pragmas(its_parser *parser, const its_operand *words, size_t cou
     return count || its_unexpected(parser, "a string");
 }
 
-/* Types and other words of declarations, which begin nothing. */
+/* Words of declarations begin nothing. */
 static bool is_no_directive(const its_parser *parser) {
     static const char *const words[] = {".align", ".func", ".loc", ".param", ".ptr", ".reg"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (its_is_dot(parser, words[i])) return true;
-    return its_type_of_text(tok(parser)->text, tok(parser)->size) != ITS_TYPE_NONE;
+    return false;
 }
 
-/*
- * `.word` and what follows it, up to a `;`, which is then part of it. Without one it ends where the line does, if no
- * bracket is open and no comma stands at the end; in front of a `{` or `}`; in a function's header also in front of the
- * next directive. `.attribute(...)` ends with its `)`.
- */
-bool its_parse_directive(its_parser *parser) {
-    if (is_no_directive(parser)) return its_unexpected(parser, "a directive");
-    its_name name = its_token_name(parser);
-    uint32_t pos = tok(parser)->pos;
-    size_t base = parser->operands.count;
+/* The words behind the directive's name, onto the parser's stack. */
+static bool directive_words(its_parser *parser, bool attribute) {
     brackets open = {0};
-    bool comma = false, attribute = strcmp(name->text, ".attribute") == 0;
-    next(parser);
+    bool comma = false;
     if (attribute && !is_kind(parser, '(')) return its_unexpected(parser, "'('");
     for (bool first = true;; first = false) {
         if (!open.depth && (is_kind(parser, ITS_TOK_END) || (attribute ? !first : directive_ends(parser, comma))))
@@ -206,7 +197,24 @@ bool its_parse_directive(its_parser *parser) {
         if (!directive_token(parser, &operand)) return false;
         ITS_PUSH(&parser->scratch, &parser->operands, operand);
     }
-    if (comma) return its_unexpected(parser, "something behind the ','");
+    return !comma || its_unexpected(parser, "something behind the ','");
+}
+
+/*
+ * `.word` and what follows it, up to a `;`, which is then part of it. Without one it ends where the line does, if no
+ * bracket is open and no comma stands at the end; in front of a `{` or `}`; in a function's header also in front of the
+ * next directive. `.attribute(...)` ends with its `)`. A type alone, `.u64;`, declares nothing.
+ */
+bool its_parse_directive(its_parser *parser) {
+    if (is_no_directive(parser)) return its_unexpected(parser, "a directive");
+    its_name name = its_token_name(parser);
+    uint32_t pos = tok(parser)->pos;
+    size_t base = parser->operands.count;
+    bool attribute = strcmp(name->text, ".attribute") == 0;
+    bool type = its_type_of_text(name->text, name->size) != ITS_TYPE_NONE;
+    next(parser);
+    if (type) return its_accept(parser, ';') || its_error(parser, pos, "expected a directive, found '%s'", name->text);
+    if (!directive_words(parser, attribute)) return false;
     parser->semicolon = !attribute && is_kind(parser, ';');
     size_t count = parser->operands.count - base;
     its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;

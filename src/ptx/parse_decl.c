@@ -394,6 +394,7 @@ bool its_parse_vars(its_parser *parser, its_decl_head *head) {
     head->space = space_of(tok(parser)->text, tok(parser)->size);
     next(parser);
     if (!its_parse_decl_head(parser, head)) return false;
+    if (its_accept(parser, ';')) return true; /* a declaration of nothing */
     do
         if (!one_var(parser, head)) return false;
     while (its_accept(parser, ','));
@@ -440,6 +441,7 @@ bool its_parse_regs(its_parser *parser) {
     its_decl_head head = {.space = ITS_SPACE_REG};
     next(parser);
     if (!its_parse_decl_head(parser, &head)) return false;
+    if (its_accept(parser, ';')) return true; /* a declaration of nothing */
     do
         if (!one_register(parser, &head)) return false;
     while (its_accept(parser, ','));

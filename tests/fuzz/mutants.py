@@ -29,8 +29,9 @@ WORD = re.compile(r'//[^\n]*|/\*.*?\*/|"[^"\n]*"|[.%$\w]+|\s+|.', re.S)
 
 # What ptxas lets pass and the verifier doesn't, as docs/opcodes.md tells.
 KNOWN = re.compile(
-    r"'%\w+' is declared twice|expected a directive, found '\.|is a special register, '.*' takes a register to write to"
+    r"'%\w+' is declared twice|expected ',' or '}', found '='|is a special register, '.*' takes a register to write to"
     r"|only .extern variables go without|'fence.proxy.tensormap[^']*' takes an integer register as address"
+    r"|can't be a label, it has a dot"  # opcodes that are one word to ptxas: tcgen05.wait
     r"|the index of an array must be a constant here"
 )
 

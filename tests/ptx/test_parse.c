@@ -56,6 +56,7 @@ static const sample statements[] = {
     {"ld.global.b32 %r1, [%rd1+-4];", NULL},
     {"ld.global.b32 %r1, [%rd1+4].unified;", NULL},
     {"ld.global.b32 %r1, [4096];", NULL},
+    {".reg .b32; .u64; .shared .align 4 .b32 ; ret;", "ret;"},
     {".shared .b32 s[4]; ld.shared.v2.u32 {%r1, %r2}, s [2-1];",
      ".shared .b32 s[4];\n\tld.shared.v2.u32 {%r1, %r2}, [s+4];"},
     {".local .u16 l[4][4]; st.local.u16 l[5], %r1;", ".local .u16 l[4][4];\n\tst.local.u16 [l+10], %r1;"},
