@@ -55,7 +55,7 @@ typedef struct its_asm_result {
 /*
  * Assembles a module; `options` may be NULL. On success `*result` is the caller's, to be freed with its_asm_free before
  * its context. ITS_ERR_INPUT with what the assembler said, or with the externs that no library provides;
- * ITS_ERR_ABSENT if the assembler or a library is not on this machine.
+ * ITS_ERR_ABSENT if the assembler or a library is not on this machine; ITS_ERR_IO if a file for it can't be written.
  */
 ITS_API its_status its_assemble(its_context *ctx, const its_module *module, const its_asm_options *options,
                                 its_asm_result **result);

@@ -70,7 +70,7 @@ ITS_API its_status its_unit_find(its_context *ctx, const its_unit *unit, const c
  * What the function called `name` in PTX takes and returns: "(.b64, .f32) -> .b32", without the arrow if it returns
  * nothing; a structure is ".b8[12]". CUDA compilers declare all numbers as .b32 and .b64: one that its body always
  * accesses as a float is told as .f32 or .f64, as an integer as .u32, .s32 and so on. Free `*text` with its_free.
- * ITS_ERR_INPUT if the unit defines no such function.
+ * ITS_ERR_INPUT if the unit defines no such function, or it is a kernel.
  */
 ITS_API its_status its_unit_signature(its_context *ctx, const its_unit *unit, const char *name, char **text);
 

@@ -33,12 +33,6 @@ typedef struct its_link_region {
     const char *barrier_map; /* NULL, or "0=id:count" for regions made for a warp partition; see docs/linking.md */
 } its_link_region;
 
-/* What is told about an extern that nobody provides: "nvshmem_int_p is provided by the NVSHMEM device library". */
-typedef struct its_known_library {
-    const char *prefix; /* of the extern's name */
-    const char *library;
-} its_known_library;
-
 typedef struct its_link_options {
     bool keep_externs;           /* unresolved externs are reported, not an error */
     bool no_inline;              /* resolve and strip only: every call stays a call (regions become calls) */
@@ -100,7 +94,7 @@ typedef enum its_kept_reason {
     ITS_KEPT_RECURSIVE, /* the callee is on a cycle of calls */
     ITS_KEPT_INDIRECT,  /* through a register */
     ITS_KEPT_NORETURN,
-    ITS_KEPT_BUDGET,      /* too large and called more than once */
+    ITS_KEPT_BUDGET,      /* too large and called more than once, or the module has grown too much */
     ITS_KEPT_OPTION,      /* no_inline */
     ITS_KEPT_UNSUPPORTED, /* the callee holds something that can't be cloned; the report names it */
     ITS_KEPT_CALLER       /* ITS_INLINE_CALLER: enough was inlined into the caller */
@@ -128,7 +122,7 @@ typedef struct its_report_func {
     bool entry;
     uint32_t instructions; /* in the output */
     uint64_t local_bytes;  /* .local variables of the function itself */
-    uint64_t shared_bytes; /* static .shared that it reaches */
+    uint64_t shared_bytes; /* static .shared that it names; for an entry also what those that it calls name */
 } its_report_func;
 
 /* A call in the main module of a function that a region or a library defines. */
@@ -159,7 +153,8 @@ typedef struct its_linked its_linked;
 
 /*
  * Links. On success `*linked` is the caller's, to be freed with its_linked_free before the input modules. On failure it
- * is NULL and the context has errors that show both sides of each conflict: ITS_ERR_INPUT, or ITS_ERR_NOMEM.
+ * is NULL and the context has errors that show both sides of each conflict: ITS_ERR_INPUT, or ITS_ERR_NOMEM;
+ * ITS_ERR_USAGE if a module is missing, belongs to another context, or is given as main and region.
  */
 ITS_API its_status its_link(its_context *ctx, const its_link_input *input, its_linked **linked);
 /* The linked module; owned by `linked`. */

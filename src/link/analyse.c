@@ -318,9 +318,6 @@ static void note_node(analysis *analyser, its_node *node) {
     case ITS_NODE_CLOSE:
         analyser->depth--;
         break;
-    case ITS_NODE_LOC:
-        func->has_loc = true;
-        break;
     case ITS_NODE_SECTION:
         func->uncloneable = "it holds a section";
         break;

@@ -106,7 +106,7 @@ typedef struct its_cell {
 typedef struct its_link_param {
     its_symbol *symbol;
     bool regular;
-    bool with_inlined, with_kept; /* passed to calls that are expanded, that stay */
+    bool with_inlined; /* passed to calls that are expanded */
     ITS_VEC(its_cell) cells;
 } its_link_param;
 
@@ -131,7 +131,7 @@ struct its_link_func {
     its_insn *conditional_ret;
     its_node *last_insn;
     uint32_t n_insns, n_rets, depth; /* of nested braces */
-    bool has_loc, falls_off, ends_in_label, param_by_register;
+    bool falls_off, ends_in_label, param_by_register;
     bool is_inlined;         /* plan.c: somewhere */
     bool is_recursive;       /* plan.c: the one function of a cycle of calls that stays */
     const char *uncloneable; /* why it can't be inlined, or NULL */

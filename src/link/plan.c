@@ -211,14 +211,11 @@ static void decide(its_linker *linker, its_link_func *caller, its_link_call *cal
     }
 }
 
-static void note_passing(its_link_func *func, its_operand *operands, uint16_t count, bool kept) {
+/* To a call that does not stay. */
+static void note_passing(its_link_func *func, its_operand *operands, uint16_t count) {
     for (uint16_t i = 0; i < count; i++) {
         its_link_param *param = its_param_of(func, &operands[i]);
-        if (!param) continue;
-        if (kept)
-            param->with_kept = true;
-        else
-            param->with_inlined = true;
+        if (param) param->with_inlined = true;
     }
 }
 
@@ -303,9 +300,10 @@ static bool decide_all(its_linker *linker, its_link_func *func) {
         its_link_call *call = &func->calls.items[i];
         if (call->callee) ok &= check_call(linker, call);
         decide(linker, func, call);
+        if (call->fate == ITS_CALL_KEPT) continue;
         its_call_parts parts = its_call_take(call->insn);
-        note_passing(func, parts.args, parts.n_args, call->fate == ITS_CALL_KEPT);
-        note_passing(func, parts.results, parts.n_results, call->fate == ITS_CALL_KEPT);
+        note_passing(func, parts.args, parts.n_args);
+        note_passing(func, parts.results, parts.n_results);
     }
     return ok;
 }

@@ -30,7 +30,11 @@ typedef struct resolution {
 
 static const char *const builtins[] = {"vprintf", "malloc", "free", "__assertfail"};
 
-static const its_known_library libraries[] = {
+/* What is told about an extern that nobody provides. */
+static const struct {
+    const char *prefix; /* of the extern's name */
+    const char *library;
+} libraries[] = {
     {"nvshmem", "the NVSHMEM device library"},     {"__nv_", "CUDA's libdevice"},
     {"cuda", "CUDA's device runtime (cudadevrt)"}, {"flagcx", "the FlagCX device library"},
     {"nccl", "the NCCL device library"},

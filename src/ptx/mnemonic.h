@@ -97,9 +97,6 @@ its_mod its_mnemonic_find(const its_mnemonic *m, its_mod_class class, unsigned f
 static inline its_type its_mnemonic_type(const its_mnemonic *m, unsigned index) {
     return index < m->n_types ? (its_type)m->types[index] : ITS_TYPE_NONE;
 }
-static inline its_mod its_mnemonic_rounding(const its_mnemonic *m) {
-    return its_mnemonic_find(m, ITS_MODCLASS_ROUND, 0);
-}
 static inline its_mod its_mnemonic_compare(const its_mnemonic *m) {
     return its_mnemonic_find(m, ITS_MODCLASS_COMPARE, 0);
 }
@@ -108,12 +105,6 @@ static inline its_mod its_mnemonic_compare(const its_mnemonic *m) {
  */
 static inline its_mod its_mnemonic_operation(const its_mnemonic *m) {
     return its_mnemonic_find(m, ITS_MODCLASS_OPERATION, 0);
-}
-static inline its_mod its_mnemonic_semantics(const its_mnemonic *m) {
-    return its_mnemonic_find(m, ITS_MODCLASS_SEMANTICS, 0);
-}
-static inline its_mod its_mnemonic_scope(const its_mnemonic *m) {
-    return its_mnemonic_find(m, ITS_MODCLASS_SCOPE, 0);
 }
 typedef struct its_matrix_shape {
     unsigned m, n, k;

@@ -52,8 +52,8 @@ static void decodes_types_spaces_and_vectors(void **state) {
     assert_int_equal(m->space, ITS_SPACE_SHARED);
     assert_int_equal(its_mnemonic_type(m, 0), ITS_TYPE_B32);
     assert_int_equal(its_mnemonic_type(m, 1), ITS_TYPE_NONE);
-    assert_int_equal(its_mnemonic_scope(m), ITS_MOD_GPU);
-    assert_int_equal(its_mnemonic_semantics(m), ITS_MOD_ACQUIRE);
+    assert_int_equal(its_mnemonic_find(m, ITS_MODCLASS_SCOPE, 0), ITS_MOD_GPU);
+    assert_int_equal(its_mnemonic_find(m, ITS_MODCLASS_SEMANTICS, 0), ITS_MOD_ACQUIRE);
     assert_false(m->unknown_mod);
     assert_string_equal(m->mod_names[3]->text, ".L1::evict_last");
 
@@ -62,7 +62,7 @@ static void decodes_types_spaces_and_vectors(void **state) {
     assert_int_equal(m->types[0], ITS_TYPE_B16);
     assert_int_equal(m->type_mods[0], ITS_MOD_E4M3X2);
     assert_int_equal(m->types[1], ITS_TYPE_F32);
-    assert_int_equal(its_mnemonic_rounding(m), ITS_MOD_RN);
+    assert_int_equal(its_mnemonic_find(m, ITS_MODCLASS_ROUND, 0), ITS_MOD_RN);
 
     m = decode(state, "setp.lt.and.f32");
     assert_int_equal(its_mnemonic_compare(m), ITS_MOD_LT);
