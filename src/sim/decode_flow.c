@@ -63,6 +63,19 @@ void its_sim_decode_branch(its_sim_decoder *d) {
 
 /* -- calls --------------------------------------------------------------------------------------------------------- */
 
+/* A number for a parameter of `size` bytes. Nothing in a frame has one byte a lane: two of the same do for two lanes.
+ */
+static bool take_literal(its_sim_decoder *d, uint64_t bits, uint32_t size, its_sim_slot *slot) {
+    if (size != 1 && size != 2 && size != 4 && size != 8) {
+        its_sim_refuse(d, NULL, "the simulator doesn't have calls with a number for a parameter of %u bytes",
+                       (unsigned)size);
+        return false;
+    }
+    if (size == 1) bits = (bits & 0xff) * 0x101;
+    *slot = (its_sim_slot){its_sim_const_bits(d, bits, size == 1 ? 2 : size), size, true, false};
+    return true;
+}
+
 /* Where a call's argument or result is: a .param or .local variable of the caller's stack, a register, or a literal. */
 static bool take_slot(its_sim_decoder *d, const its_operand *operand, its_sim_slot *slot, uint32_t literal_size) {
     const its_symbol *symbol = operand->symbol;
@@ -82,8 +95,7 @@ static bool take_slot(its_sim_decoder *d, const its_operand *operand, its_sim_sl
     case ITS_OPND_INT:
     case ITS_OPND_F32:
     case ITS_OPND_F64:
-        *slot = (its_sim_slot){its_sim_const_bits(d, operand->bits, literal_size), literal_size, true, false};
-        return literal_size == 2 || literal_size == 4 || literal_size == 8;
+        return take_literal(d, operand->bits, literal_size, slot);
     case ITS_OPND_SINK:
         *slot = (its_sim_slot){its_sim_temp(d, 8), literal_size <= 8 ? literal_size : 8, true, false};
         return true;

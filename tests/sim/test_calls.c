@@ -141,6 +141,25 @@ static void test_register_parameters(void **state) {
     kit_close(&k);
 }
 
+/* A number for a parameter of every size, also of one byte; with its sign, and cut off. */
+static void test_integer_arguments(void **state) {
+    (void)state;
+    kit k;
+    kit_open(&k);
+    uint32_t *out = run(&k,
+                        ".func (.param .b32 r) sum(.param .b8 a, .param .b16 b, .param .b32 c, .param .b64 d)\n"
+                        "{ .reg .b32 %x<5>; .reg .b64 %d; ld.param.s8 %x1, [a]; ld.param.u8 %x2, [a];\n"
+                        "ld.param.s16 %x3, [b]; ld.param.b32 %x4, [c]; ld.param.b64 %d, [d]; add.u32 %x1, %x1, %x2;\n"
+                        "add.u32 %x1, %x1, %x3; add.u32 %x1, %x1, %x4; cvt.u32.u64 %x2, %d; add.u32 %x1, %x1, %x2;\n"
+                        "st.param.b32 [r], %x1; ret; }\n",
+                        "call (%r2), sum, (-5, -1000, 100000, 0x700000000); call (%r3), sum, (100, 7, 0, 50000);\n"
+                        "add.u32 %r2, %r2, %r3; st.global.u32 [%rd1], %r2; ret;\n",
+                        32);
+    for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], -5 + 251 - 1000 + 100000 + 200 + 7 + 50000);
+    kit_free(&k, out);
+    kit_close(&k);
+}
+
 /* A float among the arguments: its number where the parameter is .f32, else its bits. As ptxas does it. */
 static void test_float_arguments(void **state) {
     (void)state;
@@ -481,6 +500,7 @@ int main(void) {
         cmocka_unit_test(test_indirect_calls),
         cmocka_unit_test(test_varargs),
         cmocka_unit_test(test_register_parameters),
+        cmocka_unit_test(test_integer_arguments),
         cmocka_unit_test(test_float_arguments),
         cmocka_unit_test(test_local_memory),
         cmocka_unit_test(test_parameter_addresses),
