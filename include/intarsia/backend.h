@@ -2,8 +2,8 @@
  * Where kernels run. A backend is one processing element (PE) of a world of several: a simulated GPU or a real one.
  * Everything above (Python, the command line, examples) is written once against this interface.
  *
- * Device pointers are plain 64-bit addresses. All calls on one backend come from one thread, except that a stream's
- * work proceeds by itself. Sizes are bytes throughout.
+ * Device pointers are plain 64-bit addresses. All calls on one backend come from one thread, or from several that take
+ * turns (its_sim_host_lock); a stream's work proceeds by itself. Sizes are bytes throughout.
  */
 #ifndef INTARSIA_BACKEND_H
 #define INTARSIA_BACKEND_H

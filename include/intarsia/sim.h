@@ -65,6 +65,15 @@ ITS_API its_status its_sim_host_threads(its_backend *backend, uint32_t threads);
 ITS_API its_status its_sim_host_interrupt(its_backend *backend, int (*asked)(void));
 
 /*
+ * For programs whose threads share a backend: a lock to hold during a call and while its diagnostics are read. Calls
+ * that wait let go of it while they do, unless the thread has taken it more than once, which it may; `unlock` gives it
+ * back as often. ITS_ERR_USAGE if the backend is not the simulator, or for `unlock` if the thread does not hold it.
+ */
+ITS_API its_status its_sim_host_lock(its_backend *backend);
+/* Gives back what its_sim_host_lock has taken. ITS_ERR_USAGE as said there. */
+ITS_API its_status its_sim_host_unlock(its_backend *backend);
+
+/*
  * Opens the PE that the environment names: INTARSIA_SIM_FD and INTARSIA_PE as set by `intarsia run --sim`, or a world
  * of one PE if they are not set. ITS_ERR_USAGE if they are no numbers, else as its_sim_open.
  */

@@ -103,7 +103,8 @@ class Comm:
         self._check_alive()
         mapped = c_uint64()
         number = _number(rank, "rank")
-        self._backend.check(_lib.lib().its_comm_peer(self._handle, array.data_ptr(), number, byref(mapped)))
+        with self._backend.alone():
+            self._backend.check(_lib.lib().its_comm_peer(self._handle, array.data_ptr(), number, byref(mapped)))
         return array.peer(self.team[rank])
 
     def __repr__(self) -> str:
@@ -121,9 +122,10 @@ class Comm:
 
     def check_launch(self, kernel: str, most: int, grid: Sequence[int]) -> None:
         """A launch whose largest index is `most` must not go beyond what there is."""
-        self._backend.check(
-            _lib.lib().its_comm_check_index(self._handle, kernel.encode(), most, (c_uint32 * 3)(*grid))
-        )
+        with self._backend.alone():
+            self._backend.check(
+                _lib.lib().its_comm_check_index(self._handle, kernel.encode(), most, (c_uint32 * 3)(*grid))
+            )
 
     def _check_alive(self) -> None:
         if not self._finalizer.alive:

@@ -129,8 +129,10 @@ def _flatten_tensor_map(facts: dict[str, Any], value: Any, name: str, out: list[
     tensor.steps[:rank] = [1] * rank
     image = ctypes.create_string_buffer(128)
     try:
-        context = _runtime.current().context
-        context.check(_lib.lib().its_sim_tensor_encode(context.handle, ctypes.byref(tensor), image))
+        backend = _runtime.current()
+        with backend.alone():
+            context = backend.context
+            context.check(_lib.lib().its_sim_tensor_encode(context.handle, ctypes.byref(tensor), image))
     except Error as error:
         raise Error(f"argument {name}: {error}") from None
     out.append(("tensor map", image.raw, name))

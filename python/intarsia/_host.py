@@ -38,10 +38,12 @@ class HostFunction:
         if backend.name == "cuda":
             return self._function(*(_argument(a, i) for i, a in enumerate(args)))
         backend = _attach()
-        backend.announce()
-        result = self._function(*(_argument(a, i) for i, a in enumerate(args)))
-        backend.check(_names().its_simhost_check())
-        backend.context.tell_warnings()
+        given = [_argument(a, i) for i, a in enumerate(args)]
+        with backend.alone():
+            backend.announce()
+            result = self._function(*given)
+            backend.check(_names().its_simhost_check())
+            backend.context.tell_warnings()
         return result
 
 

@@ -253,6 +253,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "its_cache_query": (c_int, [c_void_p, POINTER(CacheInfo)]),
     "its_sim_open": (c_int, [c_void_p, c_int, c_uint32, POINTER(SimOptions), POINTER(POINTER(BackendHead))]),
     "its_sim_host_threads": (c_int, [POINTER(BackendHead), c_uint32]),
+    "its_sim_host_lock": (c_int, [POINTER(BackendHead)]),
+    "its_sim_host_unlock": (c_int, [POINTER(BackendHead)]),
     "its_sim_host_interrupt": (c_int, [POINTER(BackendHead), c_void_p]),
     "its_sim_open_env": (c_int, [c_void_p, POINTER(POINTER(BackendHead))]),
     "its_sim_tensor_encode": (c_int, [c_void_p, POINTER(SimTensor), c_void_p]),
@@ -310,12 +312,12 @@ class Library:
         if name not in _SIGNATURES:
             raise AttributeError(name)
         try:
-            function = getattr(self._handle, name)
+            function = self._handle[name]  # one of our own, that no other thread sees before it has its types
         except AttributeError:
             raise Error(f"{self.path} has no {name}: it is older than this package; build it again") from None
         function.restype, function.argtypes = _SIGNATURES[name]
         setattr(self, name, function)
-        return function  # type: ignore[no-any-return]
+        return function
 
 
 _library: Library | None = None

@@ -54,10 +54,30 @@ class Backend:
             self.check(_lib.lib().its_sim_host_interrupt(handle, ctypes.cast(_INTERRUPTED, c_void_p)))
 
     def _call(self, operation: str, *args: Any) -> None:
+        with self.alone():
+            self._call_alone(operation, *args)
+
+    def _call_alone(self, operation: str, *args: Any) -> None:
         if self._handle is None:
             raise Error("the backend was closed by intarsia.finalize()")
         self.announce()
         self.check(getattr(self._ops, operation)(self._handle, *args))
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """
+        Around a call and the reading of what it has to say: other threads' calls come before or after it, or while it
+        waits. A call that the collector of garbage makes in between waits alone. GPUs have no such lock.
+        """
+        if self.name != "sim" or self._handle is None:
+            yield
+            return
+        handle = self._handle
+        _lib.lib().its_sim_host_lock(handle)
+        try:
+            yield
+        finally:
+            _lib.lib().its_sim_host_unlock(handle)
 
     def announce(self) -> None:
         """
@@ -121,18 +141,18 @@ class Backend:
 
     def alloc(self, kind: int, size: int, align: int = 0) -> int:
         address = c_uint64()
-        with self._told_where():
-            self._call("alloc", kind, size, align, byref(address))
+        with self.alone(), self._told_where():
+            self._call_alone("alloc", kind, size, align, byref(address))
         return address.value
 
     def free(self, kind: int, address: int) -> None:
-        with self._told_where():
-            self._call("free", kind, address)
+        with self.alone(), self._told_where():
+            self._call_alone("free", kind, address)
 
     def collective(self, function: str, *args: Any) -> None:
         """A function of the library that makes such calls by itself."""
-        self.announce()
-        with self._told_where():
+        with self.alone(), self._told_where():
+            self.announce()
             self.check(getattr(_lib.lib(), function)(*args))
 
     @contextlib.contextmanager

@@ -469,6 +469,17 @@ its_status its_sim_host_threads(its_backend *backend, uint32_t threads) {
     return status;
 }
 
+its_status its_sim_host_lock(its_backend *backend) {
+    if (backend->ops != &sim_ops) return ITS_ERR_USAGE;
+    its_hosts_take(&sim_of(backend)->pe.world->hosts);
+    return ITS_OK;
+}
+
+its_status its_sim_host_unlock(its_backend *backend) {
+    if (backend->ops != &sim_ops) return ITS_ERR_USAGE;
+    return its_hosts_give(&sim_of(backend)->pe.world->hosts) ? ITS_OK : ITS_ERR_USAGE;
+}
+
 its_status its_sim_host_interrupt(its_backend *backend, int (*asked)(void)) {
     its_sim_backend *sim = NULL;
     its_status status = its_sim_backend_of(backend, &sim);

@@ -381,12 +381,15 @@ static bool wait_over(const void *user) {
 
 /* Sleeps until something has happened. Now and then, without the lock, the program is asked whether it wants more. */
 static bool interrupted(its_device *device, uint64_t *last_asked) {
+    its_hosts *hosts = &device->pe->world->hosts;
     bool yes = false;
+    bool aside = its_hosts_step_aside(hosts);
     wait_for_progress(device);
     if (its_clock_ns() - *last_asked >= ITS_HOSTS_PATIENCE) {
         *last_asked = its_clock_ns();
-        yes = its_hosts_interrupted(&device->pe->world->hosts);
+        yes = its_hosts_interrupted(hosts);
     }
+    its_hosts_step_back(hosts, aside);
     its_device_lock(device);
     return yes;
 }

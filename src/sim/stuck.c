@@ -43,12 +43,46 @@ bool its_world_is_stuck(const its_world *world) {
 
 its_status its_hosts_open(its_hosts *hosts) {
     *hosts = (its_hosts){0};
+    pthread_mutex_init(&hosts->calls, NULL);
     return pthread_mutex_init(&hosts->mutex, NULL) ? ITS_ERR_NOMEM : ITS_OK;
 }
 
 void its_hosts_close(its_hosts *hosts) {
+    pthread_mutex_destroy(&hosts->calls);
     pthread_mutex_destroy(&hosts->mutex);
 }
+
+/* -- one call at a time -------------------------------------------------------------------------------------------- */
+
+static bool is_held(const its_hosts *hosts) {
+    return atomic_load(&hosts->holder) == (uintptr_t)pthread_self();
+}
+
+void its_hosts_take(its_hosts *hosts) {
+    if (!is_held(hosts)) {
+        pthread_mutex_lock(&hosts->calls);
+        atomic_store(&hosts->holder, (uintptr_t)pthread_self());
+    }
+    hosts->depth++;
+}
+
+bool its_hosts_give(its_hosts *hosts) {
+    if (!is_held(hosts)) return false;
+    if (--hosts->depth) return true;
+    atomic_store(&hosts->holder, 0);
+    pthread_mutex_unlock(&hosts->calls);
+    return true;
+}
+
+bool its_hosts_step_aside(its_hosts *hosts) {
+    return is_held(hosts) && hosts->depth == 1 && its_hosts_give(hosts);
+}
+
+void its_hosts_step_back(its_hosts *hosts, bool aside) {
+    if (aside) its_hosts_take(hosts);
+}
+
+/* -- waits --------------------------------------------------------------------------------------------------------- */
 
 void its_hosts_enter(its_hosts *hosts, its_host_wait *wait) {
     pthread_mutex_lock(&hosts->mutex);

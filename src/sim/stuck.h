@@ -45,6 +45,15 @@ void its_hosts_wake(const its_hosts *hosts);
 void its_hosts_leave(its_hosts *hosts, const its_host_wait *wait);
 /* See its_sim_host_threads. */
 void its_hosts_set_threads(its_hosts *hosts, uint32_t threads);
+/* See its_sim_host_lock and its_sim_host_unlock; false if the caller does not hold it. */
+void its_hosts_take(its_hosts *hosts);
+bool its_hosts_give(its_hosts *hosts);
+/*
+ * Around the sleep of a wait: others may call meanwhile, but not in the midst of what the thread has taken the lock for
+ * before. `step_back` is given what `step_aside` returned.
+ */
+bool its_hosts_step_aside(its_hosts *hosts);
+void its_hosts_step_back(its_hosts *hosts, bool aside);
 /* See its_sim_host_interrupt. */
 void its_hosts_set_asked(its_hosts *hosts, int (*asked)(void));
 /* Whether the program wants the caller's wait to end. To be called a few times a second, without a lock. */

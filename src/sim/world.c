@@ -455,7 +455,9 @@ static its_status wait_for_all(its_context *ctx, its_world *world, const char *d
         if (interrupted(world, &last_asked))
             return its_fail(ctx, ITS_ERR_INTERRUPTED, NULL, "PE %u was interrupted in %s, while it waited for PE %d",
                             world->pe, during, who);
+        bool aside = its_hosts_step_aside(&world->hosts);
         sleep_until_rung(world, seen, milliseconds);
+        its_hosts_step_back(&world->hosts, aside);
     }
 }
 

@@ -117,9 +117,12 @@ typedef struct its_hosts {
     pthread_mutex_t mutex;
     its_host_wait *waits;
     uint32_t n_waits;
-    uint64_t changes;         /* how often a thread has begun or ended to wait */
-    int (*asked)(void);       /* whether waits are to end; see its_sim_host_interrupt; may be NULL */
-    uint32_t threads;         /* that may do something, waiting ones included; 0: all of the process */
+    uint64_t changes;      /* how often a thread has begun or ended to wait */
+    int (*asked)(void);    /* whether waits are to end; see its_sim_host_interrupt; may be NULL */
+    uint32_t threads;      /* that may do something, waiting ones included; 0: all of the process */
+    pthread_mutex_t calls; /* see its_sim_host_lock: who holds it, and how often */
+    _Atomic uintptr_t holder;
+    uint32_t depth;
     void (*wake)(void *user); /* wakes the device thread, which looks whether anybody can get on; may be NULL */
     void *user;
 } its_hosts;

@@ -266,6 +266,83 @@ def test_ctrl_c_ends_a_wait(start, n):
     assert job.returncode == 128 + signal.SIGINT
 
 
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+THREADS = """
+import ctypes, threading, intarsia
+ptx = '''
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry add(.param .u64 p, .param .u32 n) {
+.reg .u64 %a, %b; .reg .u32 %i, %n, %v; .reg .pred %p;
+ld.param.u64 %a, [p]; ld.param.u32 %n, [n]; mov.u32 %i, 0;
+mov.u32 %v, %tid.x; mul.wide.u32 %b, %v, 4; add.u64 %b, %a, %b;
+L: red.global.add.u32 [%b], 1; add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n; @%p bra L; ret; }
+.visible .entry wait(.param .u64 p) {
+.reg .u64 %a; .reg .u32 %v; .reg .pred %p; ld.param.u64 %a, [p];
+L: ld.volatile.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra L; ret; }
+'''
+intarsia.init()
+module = intarsia.module(ptx)
+add, wait = module.entry("add"), module.entry("wait")
+
+
+def fails(text, call):
+    try:
+        call()
+    except intarsia.Error as error:
+        assert text in str(error), (text, str(error))
+    else:
+        raise AssertionError(text)
+
+
+def work(k, problems):
+    try:
+        for r in range(40):
+            a, n = intarsia.zeros(32, "uint32"), 1 + 7 * (k + r) % 50
+            add[2, 32](a, n)
+            fails("has no room for", lambda: intarsia.empty(1 << 50))
+            fails("a block dimension is more than 1024", lambda: add[1, 2000](a, 1))
+            fails("takes 2 parameters", lambda: add[1, 1](a))
+            assert (a.numpy() == 2 * n).all()
+    except BaseException as error:
+        problems.append(repr(error))
+
+
+def together(*targets):
+    threads = [threading.Thread(target=t) for t in targets]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+problems = []
+together(*(lambda k=k: work(k, problems) for k in range(4)))
+assert not problems, problems
+flag = intarsia.zeros(4, "uint32")
+intarsia.synchronize()
+wait[1, 1](flag)
+
+
+def go_on():  # a call, while the other thread waits
+    other = intarsia.empty(4, "uint32")
+    fails("has no room for", lambda: intarsia.empty(1 << 50))
+    ctypes.c_uint32.from_address(flag.data_ptr()).value = 1
+
+
+together(intarsia.synchronize, go_on)
+print("good")
+"""
+
+
+def test_threads_that_call_at_the_same_time(python):
+    """Each is told what went wrong with its own calls, and one that waits does not keep the others from calling."""
+    done = python(THREADS)
+    assert (done.returncode, done.stdout) == (0, "good\n"), done.stderr
+
+
 # -- several PEs -------------------------------------------------------------------------------------------------------
 
 SYMMETRIC = """
