@@ -236,6 +236,7 @@ void its_names_take(its_linker *linker);          /* fills `taken` and `taken_ra
 its_name its_names_new(its_linker *linker, const char *base, const char *what, uint32_t number);
 
 /* region.c */
+void its_link_no_operation(its_linker *linker, const its_insn *insn); /* reports that it is none of ours */
 enum { ITS_INSN_REGION = 1 << 7 }; /* its_node.flags while linking: a call that was a region call */
 
 /* inline.c */

@@ -403,13 +403,17 @@ static bool is_abstract(its_linker *linker, const its_node *node) {
            its_mnemonic_of(linker->ctx, ((const its_insn *)node)->name)->op == ITS_OP_INTARSIA;
 }
 
+void its_link_no_operation(its_linker *linker, const its_insn *insn) {
+    its_diag_begin(linker->ctx, ITS_ERROR, its_node_place(&insn->node), "'%s' is no operation of Intarsia",
+                   insn->name->text);
+    its_diag_hint(linker->ctx, "a region call reads: intarsia.call (%%r1), unit::function, (%%rd1, %%r2);");
+}
+
 static bool convert(its_linker *linker, its_insn *insn, its_node_list *list) {
     const its_operand *operand = region_operand(insn);
     bool abstract = its_lower_applies(linker, insn);
-    if (!operand || (!abstract && strcmp(insn->name->text, "intarsia.call") != 0)) {
-        its_diag_begin(linker->ctx, ITS_ERROR, its_node_place(&insn->node), "'%s' is no operation of Intarsia",
-                       insn->name->text);
-        its_diag_hint(linker->ctx, "a region call reads: intarsia.call (%%r1), unit::function, (%%rd1, %%r2);");
+    if (!operand) {
+        its_link_no_operation(linker, insn);
         return false;
     }
     its_symbol *target = its_link_region_target(linker, insn, operand);

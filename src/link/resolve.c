@@ -405,6 +405,31 @@ static its_symbol *find_anywhere(const its_linker *linker, its_name name) {
     return function;
 }
 
+/* The first operand that a call `(results), unit::function, (arguments)` has no place for, or NULL. */
+static const its_operand *misplaced(const its_insn *insn, const its_operand *operand) {
+    its_call_parts parts = its_call_take((its_insn *)insn); /* only looks */
+    if (parts.target != operand) return parts.target;
+    const its_operand *behind = operand + 1 + (parts.args != NULL), *end = insn->ops + insn->node.count;
+    return behind < end ? behind : NULL;
+}
+
+/* Is it one of our operations, and in its form? An instruction has one error, at its first function. */
+static bool check_operation(its_linker *linker, const its_insn *insn, const its_operand *operand) {
+    for (const its_operand *at = insn->ops; at < operand; at++)
+        if (at->kind == ITS_OPND_REGION) return false;
+    const its_operand *stranger = misplaced(insn, operand);
+    if (strcmp(insn->name->text, "intarsia.call") != 0 && !its_lower_applies(linker, insn)) {
+        its_link_no_operation(linker, insn);
+    } else if (stranger) {
+        its_diag_begin(linker->ctx, ITS_ERROR, its_at(insn->node.origin->source, stranger->pos),
+                       "'%s' has no such operand", insn->name->text);
+        its_diag_hint(linker->ctx, "what it takes is (result), unit::function, (arguments)");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 /*
  * A region call names its unit, so the function need not be visible. Without a unit the first region that has it is
  * taken. An abstract operation names a provider instead of a function.
@@ -412,6 +437,7 @@ static its_symbol *find_anywhere(const its_linker *linker, its_name name) {
 its_symbol *its_link_region_target(its_linker *linker, const its_insn *insn, const its_operand *operand) {
     const its_link_source *unit = operand->unit ? its_map_get(&linker->units, operand->unit) : NULL;
     its_place place = its_at(insn->node.origin->source, operand->pos);
+    if (!check_operation(linker, insn, operand)) return NULL;
     its_name name = its_lower_applies(linker, insn) ? its_lower_target(linker, insn, operand) : operand->name;
     if (!name) return NULL;
     its_symbol *function = operand->unit ? NULL : find_anywhere(linker, name);
