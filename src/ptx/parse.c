@@ -165,14 +165,15 @@ static bool bracket(its_parser *parser, brackets *open) {
 }
 
 /* `.pragma "nounroll", "used_bytes_mask 0xff";` */
-static bool are_pragmas(its_parser *parser, const its_operand *words, size_t count) {
+static bool are_pragmas(its_parser *parser, size_t base) {
     if (!parser->semicolon) return its_unexpected(parser, "';'");
-    for (size_t i = 0; i < count; i++) {
-        bool comma = words[i].kind == ITS_OPND_TOKEN && strcmp(words[i].name->text, ",") == 0;
-        if (i % 2 ? !comma : words[i].kind != ITS_OPND_STRING)
-            return its_error(parser, words[i].pos, "a .pragma takes strings with commas between them");
+    for (size_t i = base; i < parser->operands.count; i++) {
+        const its_operand *word = &parser->operands.items[i];
+        bool comma = word->kind == ITS_OPND_TOKEN && strcmp(word->name->text, ",") == 0;
+        if ((i - base) % 2 ? !comma : word->kind != ITS_OPND_STRING)
+            return its_error(parser, word->pos, "a .pragma takes strings with commas between them");
     }
-    return count || its_unexpected(parser, "a string");
+    return parser->operands.count > base || its_unexpected(parser, "a string");
 }
 
 /* Words of declarations begin nothing. */
@@ -218,7 +219,7 @@ bool its_parse_directive(its_parser *parser) {
     parser->semicolon = !attribute && is_kind(parser, ';');
     size_t count = parser->operands.count - base;
     its_node_kind kind = strcmp(name->text, ".pragma") == 0 ? ITS_NODE_PRAGMA : ITS_NODE_DIRECTIVE;
-    if (kind == ITS_NODE_PRAGMA && !are_pragmas(parser, parser->operands.items + base, count)) return false;
+    if (kind == ITS_NODE_PRAGMA && !are_pragmas(parser, base)) return false;
     if (count > UINT16_MAX) return its_error(parser, pos, "a directive of more than 65535 words");
     its_directive *node =
         its_node_new(parser->module, kind, sizeof *node + count * sizeof *node->ops, parser->module->origin, pos);

@@ -97,7 +97,7 @@ bool its_parse_u32(its_parser *parser, uint32_t *value);
 /* parse_operand.c: operands up to but without `;`. They are left on the parser's stack above `*base`. */
 bool its_parse_operands(its_parser *parser, bool call, size_t *base);
 enum { ITS_OPND_ELEMENT = 1 << 7 }; /* its_operand.flags while an instruction is parsed: `a[2]` */
-bool its_resolve_elements(its_parser *parser, its_name name, unsigned op, its_operand *operands, uint32_t count);
+bool its_resolve_elements(its_parser *parser, its_name name, unsigned op, size_t base);
 
 /* parse_decl.c */
 typedef struct its_decl_head { /* what stands in front of the names of a declaration */

@@ -105,7 +105,7 @@ static bool instruction(its_parser *parser, its_name name, uint32_t pos, its_sym
     if (!is_kind(parser, ';')) return its_unexpected(parser, "',' or ';'");
     size_t count = parser->operands.count - base;
     if (count > UINT16_MAX) return its_error(parser, pos, "more than 65535 operands");
-    if (!its_resolve_elements(parser, name, op, parser->operands.items + base, (uint32_t)count)) return false;
+    if (!its_resolve_elements(parser, name, op, base)) return false;
     its_insn *insn = its_insn_new(parser->module, name, (uint16_t)count, parser->module->origin, pos);
     if (count) memcpy(insn->ops, parser->operands.items + base, count * sizeof *insn->ops);
     parser->operands.count = base;

@@ -91,16 +91,16 @@ static bool element(its_parser *parser, its_operand *result) {
     return its_expect(parser, ']', "']'");
 }
 
-/* Elements of arrays become what everybody knows: addresses of memory, or sums. */
-bool its_resolve_elements(its_parser *parser, its_name name, unsigned op, its_operand *operands, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        its_operand *operand = &operands[i];
+/* Elements of arrays, among the operands above `base`, become what everybody knows: addresses of memory, or sums. */
+bool its_resolve_elements(its_parser *parser, its_name name, unsigned op, size_t base) {
+    for (size_t i = base; i < parser->operands.count; i++) {
+        its_operand *operand = &parser->operands.items[i];
         if (!(operand->flags & ITS_OPND_ELEMENT)) continue;
         operand->flags = 0;
         if (op == ITS_OP_LD || op == ITS_OP_LDU || op == ITS_OP_ST) {
-            its_operand *base = ITS_NEW(parser->arena, its_operand);
-            *base = *operand;
-            *operand = (its_operand){.kind = ITS_OPND_ADDR, .pos = base->pos, .count = 1, .list = base};
+            its_operand *list = ITS_NEW(parser->arena, its_operand);
+            *list = *operand;
+            *operand = (its_operand){.kind = ITS_OPND_ADDR, .pos = list->pos, .count = 1, .list = list};
         } else if (op != ITS_OP_MOV && op != ITS_OP_CVTA && op != ITS_OP_MAPA) {
             its_error(parser, operand->pos, "'%s' takes no element of an array", name->text);
             its_diag_hint(parser->ctx, "write [%s+%lld]", operand->symbol->name->text, (long long)operand->offset);
