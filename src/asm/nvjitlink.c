@@ -24,10 +24,12 @@ static its_status refused(jit *j) {
     char *log = read_log(j, j->api.nvJitLinkGetErrorLogSize, j->api.nvJitLinkGetErrorLog);
     size_t size = strlen(log);
     while (size && (log[size - 1] == '\n' || log[size - 1] == ' ')) log[--size] = 0;
-    return its_fail(j->job->ctx, ITS_ERR_INPUT,
-                    size ? NULL : "the library may have no code for that architecture: `intarsia doctor` tells",
-                    "nvJitLink %s can't link the module for %s with '%s': %.4000s", j->job->result.version,
-                    j->job->arch, j->files->library, size ? log : "it does not say why");
+    const char *hint = strstr(log, "nvshmemi_transfer_")
+                           ? "this NVSHMEM has no way through a network for that; transport=\"p2p\" does without"
+                       : size ? NULL
+                              : "the library may have no code for that architecture: `intarsia doctor` tells";
+    return its_fail(j->job->ctx, ITS_ERR_INPUT, hint, "nvJitLink %s can't link the module for %s with '%s': %.4000s",
+                    j->job->result.version, j->job->arch, j->files->library, size ? log : "it does not say why");
 }
 
 static its_status lacks_code(jit *j) {

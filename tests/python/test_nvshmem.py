@@ -41,6 +41,29 @@ def test_what_a_signal_stands_for_may_be_read(launch):
     expect_good(launch(2, PROGRAM, "hand_over", options=("--check", "races")), 2, 1)
 
 
+def test_what_the_device_library_lacks(tmp_path):
+    """NVSHMEM 3.4 has no way through a network for a single int8; should a later one have it, both transports do."""
+    from intarsia import _gpu_asm, _gpu_lib, _link, _units
+    from intarsia._errors import Error
+
+    text = '#include <intarsia/nvshmem.h>\nextern "C" __global__ void k(int8_t *p) { nvshmem_int8_p(p, 1, 0); }\n'
+    ptx = bytes(_units.Source("k.cu", text, "cuda", (), _units.Linking()).compiled("sm_90").ptx)
+
+    def machine_code(transport: int, ptx: bytes) -> dict:
+        with _link.link(
+            "k.ptx", ptx, _link.no_units, keep_externs=True, version=_gpu_asm.ptx_version("sm_90"),
+            load_libraries=lambda ctx: _gpu_asm.libraries(ctx, ["nvshmem_int8_p"], "sm_90", transport),
+        ) as linked:  # fmt: skip
+            return _gpu_asm.assemble("k.ptx", linked.ptx, "sm_90")[1]
+
+    assert machine_code(_gpu_lib.TRANSPORT_P2P, ptx + _gpu_asm.version_text())["tool"] == "ptxas"
+    try:
+        assert machine_code(_gpu_lib.TRANSPORT_ALL, ptx)["tool"] == "nvJitLink"
+    except Error as error:
+        assert "Undefined reference to '_Z23nvshmemi_transfer_rma_pIaEvPvT_i'" in str(error)
+        assert 'transport="p2p" does without' in str(error)
+
+
 HOST = """
 #include <cuda_runtime.h>
 #include <nvshmem.h>
