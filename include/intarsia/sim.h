@@ -57,6 +57,13 @@ ITS_API its_status its_sim_open(its_context *ctx, int fd, uint32_t pe, const its
 ITS_API its_status its_sim_host_threads(its_backend *backend, uint32_t threads);
 
 /*
+ * Threads end without making a call: while a thread waits, it calls `count` several times a second, which tells how
+ * many there are now. A program with more than one says so with each call as well (its_sim_host_threads). NULL, as in
+ * the beginning: nobody is asked. ITS_ERR_USAGE if the backend is not the simulator.
+ */
+ITS_API its_status its_sim_host_count(its_backend *backend, int (*count)(void));
+
+/*
  * Lets a program end the waits of its host threads, say when the user presses Ctrl-C. While a thread waits, it calls
  * `asked` several times a second; when that returns something else than 0 the waiting function returns
  * ITS_ERR_INTERRUPTED. What was waited for goes on: after an interrupted collective call the PE can only be closed.

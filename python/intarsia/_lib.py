@@ -253,6 +253,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "its_cache_query": (c_int, [c_void_p, POINTER(CacheInfo)]),
     "its_sim_open": (c_int, [c_void_p, c_int, c_uint32, POINTER(SimOptions), POINTER(POINTER(BackendHead))]),
     "its_sim_host_threads": (c_int, [POINTER(BackendHead), c_uint32]),
+    "its_sim_host_count": (c_int, [POINTER(BackendHead), c_void_p]),
     "its_sim_host_lock": (c_int, [POINTER(BackendHead)]),
     "its_sim_host_unlock": (c_int, [POINTER(BackendHead)]),
     "its_sim_host_interrupt": (c_int, [POINTER(BackendHead), c_void_p]),

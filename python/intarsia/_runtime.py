@@ -25,6 +25,9 @@ _MOST = 2**32 - 1
 # Python would act too early, inside of itself.
 ctypes.pythonapi.PyOS_InterruptOccurred.restype = ctypes.c_int
 _INTERRUPTED = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.pythonapi.PyOS_InterruptOccurred)
+# How many threads there are, for the same reason by what is written in C: threading.active_count() but for those that
+# are being started, by a thread that is not in a call.
+_COUNT = ctypes.CFUNCTYPE(ctypes.c_int)(threading._active.__len__)  # type: ignore[attr-defined]
 
 
 def whole(value: Any, what: str) -> int:
@@ -41,7 +44,6 @@ class Backend:
         self._handle = handle
         self._fault: Error | None = None
         self.fault_told = False  # whether it was raised where the program sees it
-        self._threads = 0
         self._ops = handle.contents.ops.contents
         self._ctx = _lib.Context(handle.contents.ctx)
         self.name = _lib.text_of(self._ops.name)
@@ -52,6 +54,7 @@ class Backend:
         self._call("device_info", byref(self.info))
         if self.name == "sim":
             self.check(_lib.lib().its_sim_host_interrupt(handle, ctypes.cast(_INTERRUPTED, c_void_p)))
+            self.check(_lib.lib().its_sim_host_count(handle, ctypes.cast(_COUNT, c_void_p)))
 
     def _call(self, operation: str, *args: Any) -> None:
         with self.alone():
@@ -82,11 +85,10 @@ class Backend:
     def announce(self) -> None:
         """
         Before a call that may wait: how many threads there are that could do something for others meanwhile. A thread
-        that begins later is begun by one of them.
+        that begins later is begun by one of them, and those that end are noticed by who waits.
         """
-        if self.name == "sim" and (count := threading.active_count()) != self._threads:
-            self._threads = count
-            _lib.lib().its_sim_host_threads(self._handle, count)
+        if self.name == "sim":
+            _lib.lib().its_sim_host_threads(self._handle, threading.active_count())
 
     def check(self, status: int) -> None:
         """After a fault every call fails; the first error, which says what happened, may have gone unseen."""

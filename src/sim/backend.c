@@ -469,6 +469,12 @@ its_status its_sim_host_threads(its_backend *backend, uint32_t threads) {
     return status;
 }
 
+its_status its_sim_host_count(its_backend *backend, int (*count)(void)) {
+    if (backend->ops != &sim_ops) return ITS_ERR_USAGE;
+    its_hosts_set_count(&sim_of(backend)->pe.world->hosts, count);
+    return ITS_OK;
+}
+
 its_status its_sim_host_lock(its_backend *backend) {
     if (backend->ops != &sim_ops) return ITS_ERR_USAGE;
     its_hosts_take(&sim_of(backend)->pe.world->hosts);

@@ -110,6 +110,13 @@ void its_hosts_leave(its_hosts *hosts, const its_host_wait *wait) {
 void its_hosts_set_threads(its_hosts *hosts, uint32_t threads) {
     pthread_mutex_lock(&hosts->mutex);
     hosts->threads = threads;
+    hosts->announced++;
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+void its_hosts_set_count(its_hosts *hosts, int (*count)(void)) {
+    pthread_mutex_lock(&hosts->mutex);
+    hosts->count = count;
     pthread_mutex_unlock(&hosts->mutex);
 }
 
@@ -119,10 +126,20 @@ void its_hosts_set_asked(its_hosts *hosts, int (*asked)(void)) {
     pthread_mutex_unlock(&hosts->mutex);
 }
 
+/* What a thread says that makes a call is newer than a number that was counted before. */
+static void count_again(its_hosts *hosts, int (*count)(void), uint64_t announced) {
+    int threads = count();
+    pthread_mutex_lock(&hosts->mutex);
+    if (threads > 0 && hosts->announced == announced) hosts->threads = (uint32_t)threads;
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
 bool its_hosts_interrupted(its_hosts *hosts) {
     pthread_mutex_lock(&hosts->mutex);
-    int (*asked)(void) = hosts->asked;
+    int (*asked)(void) = hosts->asked, (*count)(void) = hosts->count;
+    uint64_t announced = hosts->announced;
     pthread_mutex_unlock(&hosts->mutex);
+    if (count) count_again(hosts, count, announced);
     return asked && asked();
 }
 

@@ -54,9 +54,12 @@ bool its_hosts_give(its_hosts *hosts);
  */
 bool its_hosts_step_aside(its_hosts *hosts);
 void its_hosts_step_back(its_hosts *hosts, bool aside);
+/* See its_sim_host_count. */
+void its_hosts_set_count(its_hosts *hosts, int (*count)(void));
 /* See its_sim_host_interrupt. */
 void its_hosts_set_asked(its_hosts *hosts, int (*asked)(void));
-/* Whether the program wants the caller's wait to end. To be called a few times a second, without a lock. */
+/* Whether the program wants the caller's wait to end; counts its threads as well. To be called a few times a second,
+ * without a lock. */
 bool its_hosts_interrupted(its_hosts *hosts);
 /* How long a wait may last until the program is asked again, in ns. */
 #define ITS_HOSTS_PATIENCE ((uint64_t)50000000)

@@ -119,6 +119,8 @@ typedef struct its_hosts {
     uint32_t n_waits;
     uint64_t changes;      /* how often a thread has begun or ended to wait */
     int (*asked)(void);    /* whether waits are to end; see its_sim_host_interrupt; may be NULL */
+    int (*count)(void);    /* how many threads there are now; see its_sim_host_count; may be NULL */
+    uint64_t announced;    /* how often the program has said how many there are */
     uint32_t threads;      /* that may do something, waiting ones included; 0: all of the process */
     pthread_mutex_t calls; /* see its_sim_host_lock: who holds it, and how often */
     _Atomic uintptr_t holder;

@@ -343,6 +343,36 @@ def test_threads_that_call_at_the_same_time(python):
     assert (done.returncode, done.stdout) == (0, "good\n"), done.stderr
 
 
+ENDED = """
+import threading, time, intarsia
+module = intarsia.module('''
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry wait(.param .u64 p) {
+.reg .u64 %a; .reg .u32 %v; .reg .pred %p; ld.param.u64 %a, [p];
+L: ld.volatile.global.u32 %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra L; ret; }
+''')
+flag = intarsia.zeros(4, "uint32")
+intarsia.synchronize()
+helper = threading.Thread(target=time.sleep, args=(1,))
+helper.start()
+module.entry("wait")[1, 1](flag)
+began = time.monotonic()
+try:
+    intarsia.synchronize()
+except intarsia.Error as error:
+    assert "deadlock: no PE can go on" in str(error), error
+    assert not helper.is_alive() and time.monotonic() - began > 0.5, "not while the thread may do something"
+    print("good")
+"""
+
+
+def test_a_thread_that_ends_leaves_nobody_to_help(python):
+    done = python(ENDED)
+    assert (done.returncode, done.stdout) == (0, "good\n"), done.stderr
+
+
 # -- several PEs -------------------------------------------------------------------------------------------------------
 
 SYMMETRIC = """
