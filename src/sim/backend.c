@@ -61,6 +61,10 @@ its_status its_sim_symmetric_alloc(its_sim_backend *sim, const char *call, size_
     if (align & (align - 1))
         return its_fail(ctx, ITS_ERR_USAGE, "an alignment is a power of two", "%s: %zu is no alignment", call, align);
     if (!align) align = ITS_SIM_ALIGN;
+    if (align > ITS_WORLD_GRANULE) /* heaps begin at multiples of no more */
+        return its_fail(ctx, ITS_ERR_USAGE, "align addresses within a larger block",
+                        "%s: an alignment of %zu bytes is more than the %d of a symmetric heap", call, align,
+                        ITS_WORLD_GRANULE);
     if (!size) return its_fail(ctx, ITS_ERR_USAGE, NULL, "%s: a block of 0 bytes was asked for", call);
     its_device_lock(sim->device);
     its_status reserved = its_pe_reserve(&sim->pe, size, align, address);

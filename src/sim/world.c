@@ -22,7 +22,7 @@ enum { WORLD_ABI = 3 };
 
 static const size_t default_heap_size = (size_t)1 << 30;
 static const uint64_t private_size = (uint64_t)1 << 36;
-static const uint64_t granule = (uint64_t)1 << 21;        /* heaps start at multiples of a huge page */
+static const uint64_t granule = ITS_WORLD_GRANULE;
 static const uint64_t look_interval = 100 * 1000 * 1000u; /* ns between two looks at who is alive */
 
 /*

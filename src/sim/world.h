@@ -26,6 +26,7 @@ enum {
     ITS_WORLD_TEXT = 480,
     ITS_WORLD_SITE = 232,
     ITS_WORLD_LIBRARY_BYTES = 1 << 16, /* of every heap, in front */
+    ITS_WORLD_GRANULE = 1 << 21,       /* heaps start at multiples of a huge page */
 };
 
 typedef enum its_pe_state {

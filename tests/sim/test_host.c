@@ -187,6 +187,8 @@ static void test_mistakes(void **state) {
         {"no_such_pe", 2, "nvshmem_int_p: there is no PE 2"},
         {"beyond", 1, "a copy or fill of 8 bytes at 0x"},
         {"mismatch", 2, "nvshmem_malloc: PE 0 asked for 128 bytes aligned to 256, but PE 1 asked for 64 bytes"},
+        {"aligned_too_far", 2,
+         "nvshmem_align: an alignment of 4194304 bytes is more than the 2097152 of a symmetric heap"},
         {"twice_freed", 1, "is not a live block of the symmetric heap of PE 0"},
         {"dies", 4, "PE 1 ended before the barrier"},
         {"wrong_rank", 1, "nvshmemx_init_attr was told rank 5 of 9, but this is PE 0 of 1"},

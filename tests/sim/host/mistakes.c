@@ -34,6 +34,11 @@ static void mismatch(void) {
     nvshmem_malloc(nvshmem_my_pe() ? 64 : 128);
 }
 
+static void aligned_too_far(void) {
+    nvshmem_init();
+    nvshmem_align((size_t)1 << 22, 64);
+}
+
 static void twice_freed(void) {
     nvshmem_init();
     void *block = nvshmem_malloc(64);
@@ -65,7 +70,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } cases[] = {{"early", early},   {"not_symmetric", not_symmetric}, {"no_such_pe", no_such_pe},
                  {"beyond", beyond}, {"mismatch", mismatch},           {"twice_freed", twice_freed},
-                 {"dies", dies},     {"wrong_rank", wrong_rank}};
+                 {"dies", dies},     {"wrong_rank", wrong_rank},       {"aligned_too_far", aligned_too_far}};
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
         if (strcmp(argv[1], cases[i].name) == 0) cases[i].run();
     return 0; /* not reached when the mistake was noticed */
