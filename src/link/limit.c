@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "link/lines.h"
 #include "link/make.h"
 #include "link/waits.h"
 
@@ -40,6 +41,9 @@ typedef struct limiter {
     its_node **at;                                          /* where the next node goes */
     its_symbol *start, *now, *limit, *value, *taken, *over; /* registers of `func`, NULL until there is a wait */
     its_symbol *state;
+    its_map files; /* number -> its_file of the module */
+    its_locs locs; /* of `func`, if it has a wait */
+    its_position position;
     its_buffer table;
     uint32_t n_waits, n_labels;
 } limiter;
@@ -162,11 +166,9 @@ static bool are_free(limiter *l) {
 
 /* -- the table ----------------------------------------------------------------------------------------------------- */
 
-static const char *path_of(const its_module *module, uint32_t file) {
-    for (const its_node *node = module->first; node; node = node->next)
-        if (node->kind == ITS_NODE_FILE && ((const its_file *)node)->index == file)
-            return ((const its_file *)node)->path->text;
-    return NULL;
+static const char *path_of(const limiter *l, uint32_t number) {
+    const its_file *file = its_file_numbered(&l->files, number);
+    return file ? file->path->text : NULL;
 }
 
 /* Of the source lines that a line was inlined through, the innermost in a file of the user. */
@@ -175,27 +177,16 @@ static bool is_ours(const char *path) {
            strstr(path, "/nvshmem_") != NULL;
 }
 
-static const its_loc *find_loc(const its_func *func, const its_loc *inner) {
-    const its_loc *found = NULL;
-    for (const its_node *node = func->first; node && node != &inner->node; node = node->next) {
-        const its_loc *loc = (const its_loc *)node;
-        if (node->kind == ITS_NODE_LOC && loc->file == inner->at_file && loc->line == inner->at_line &&
-            loc->column == inner->at_column)
-            found = loc;
-    }
-    return found;
-}
-
 static const char *source_line(limiter *l, uint32_t *line) {
     const its_loc *loc = l->wait->loc;
     const char *path = NULL;
     for (unsigned depth = 0; loc && depth < 32; depth++) {
-        path = path_of(l->out, loc->file);
+        path = path_of(l, loc->file);
         *line = loc->line;
         if (!loc->inlined || (path && !is_ours(path))) break;
-        const its_loc *outer = find_loc(l->func, loc);
+        const its_loc *outer = its_locs_outer(&l->locs, loc);
         if (!outer) {
-            path = path_of(l->out, loc->at_file);
+            path = path_of(l, loc->at_file);
             *line = loc->at_line;
         }
         loc = outer;
@@ -214,9 +205,9 @@ static void describe(limiter *l) {
     const char *path = source_line(l, &line);
     if (!path) {
         its_place place = its_node_place(&wait->load->node);
-        uint32_t column;
         path = place.source->name;
-        its_source_position(place.source, place.offset, &line, &column);
+        its_position_move(&l->position, place);
+        line = l->position.line;
     }
     put_text(l, l->func->symbol->name->text);
     its_buffer_char(&l->table, '\t');
@@ -363,7 +354,9 @@ static its_status limit_body(void *user) {
             state = new_var(l, state_name, ITS_TYPE_B64, 8, 4);
             set_init(l, state, 4, NULL, INT64_MAX);
             l->state = state->symbol;
+            its_files_note(l->linker, l->out, &l->files);
         }
+        if (waits.count) its_locs_read(l->linker, func, &l->locs);
         for (size_t i = 0; i < waits.count; i++) {
             l->wait = &waits.items[i];
             limit_wait(l);

@@ -7,6 +7,7 @@
  */
 #include "link/lines.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/intern.h"
@@ -65,7 +66,7 @@ its_node *its_lines_files(its_linker *linker) {
 
 typedef struct file_note {
     its_linker *linker;
-    its_link_source *source;
+    its_map *files;
 } file_note;
 
 /* A number as the key of a map. */
@@ -75,16 +76,24 @@ static const void *key_of(uint32_t index) {
 
 static void note_file(void *user, const its_file *file) {
     file_note *note = user;
-    if (!its_map_get(&note->source->files, key_of(file->index)))
-        its_map_put(&note->source->files, &note->linker->scratch, key_of(file->index), (void *)(uintptr_t)file);
+    if (!its_map_get(note->files, key_of(file->index)))
+        its_map_put(note->files, &note->linker->scratch, key_of(file->index), (void *)(uintptr_t)file);
+}
+
+void its_files_note(its_linker *linker, const its_module *module, its_map *files) {
+    file_note note = {linker, files};
+    visit_files(module, note_file, &note);
+}
+
+const its_file *its_file_numbered(const its_map *files, uint32_t number) {
+    return its_map_get(files, key_of(number));
 }
 
 static uint32_t adopt_file(its_linker *linker, its_link_source *source, uint32_t index) {
     if (source->module == its_link_main(linker)) return index;
-    file_note note = {linker, source};
-    if (!source->files_read) visit_files(source->module, note_file, &note);
+    if (!source->files_read) its_files_note(linker, source->module, &source->files);
     source->files_read = true;
-    const its_file *file = its_map_get(&source->files, key_of(index));
+    const its_file *file = its_file_numbered(&source->files, index);
     return file ? number_of(linker, file) : 0;
 }
 
@@ -239,4 +248,50 @@ void its_lines_finish(its_linker *linker) {
     section->body = its_arena_text(its_module_arena(out), job.out.data, job.out.size);
     section->body_size = (uint32_t)job.out.size;
     its_buffer_free(&job.out);
+}
+
+/* -- the lines of a function --------------------------------------------------------------------------------------- */
+
+static int compare_numbers(uint32_t a, uint32_t b) {
+    return (a > b) - (a < b);
+}
+
+static int compare(const its_loc_entry *entry, uint32_t file, uint32_t line, uint32_t column, size_t index) {
+    int order = compare_numbers(entry->loc->file, file);
+    if (!order) order = compare_numbers(entry->loc->line, line);
+    if (!order) order = compare_numbers(entry->loc->column, column);
+    return order ? order : (entry->index > index) - (entry->index < index);
+}
+
+static int by_line(const void *a, const void *b) {
+    const its_loc_entry *other = b;
+    return compare(a, other->loc->file, other->loc->line, other->loc->column, other->index);
+}
+
+void its_locs_read(its_linker *linker, const its_func *func, its_locs *locs) {
+    *locs = (its_locs){0};
+    for (its_node *node = func->first; node; node = node->next) {
+        if (node->kind != ITS_NODE_LOC) continue;
+        its_loc_entry entry = {(its_loc *)node, locs->sorted.count};
+        ITS_PUSH(&linker->scratch, &locs->sorted, entry);
+        its_map_put(&locs->numbers, &linker->scratch, node, (void *)(uintptr_t)locs->sorted.count);
+    }
+    if (locs->sorted.count) qsort(locs->sorted.items, locs->sorted.count, sizeof *locs->sorted.items, by_line);
+}
+
+const its_loc *its_locs_outer(const its_locs *locs, const its_loc *inner) {
+    size_t low = 0, high = locs->sorted.count, number = (size_t)(uintptr_t)its_map_get(&locs->numbers, inner);
+    if (!number) return NULL;
+    while (low < high) { /* what is in front of `low` stands before, what is from `high` on does not */
+        size_t middle = low + (high - low) / 2;
+        const its_loc_entry *entry = &locs->sorted.items[middle];
+        if (compare(entry, inner->at_file, inner->at_line, inner->at_column, number - 1) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const its_loc *found = low ? locs->sorted.items[low - 1].loc : NULL;
+    bool same =
+        found && found->file == inner->at_file && found->line == inner->at_line && found->column == inner->at_column;
+    return same ? found : NULL;
 }

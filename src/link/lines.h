@@ -34,4 +34,23 @@ its_node *its_lines_files(its_linker *linker);
 /* Puts the labels made by its_lines_label into the output's .debug_str. */
 void its_lines_finish(its_linker *linker);
 
+/* -- looking lines up ---------------------------------------------------------------------------------------------- */
+
+/* Adds the module's files to a map that its_file_numbered reads. */
+void its_files_note(its_linker *linker, const its_module *module, its_map *files);
+const its_file *its_file_numbered(const its_map *files, uint32_t number); /* NULL: none has it */
+
+/* The .loc lines of a function, in the order of what they say, and then of the text. */
+typedef struct its_loc_entry {
+    const its_loc *loc;
+    size_t index; /* in the text */
+} its_loc_entry;
+typedef struct its_locs {
+    ITS_VEC(its_loc_entry) sorted;
+    its_map numbers; /* its_loc -> 1 + its index */
+} its_locs;
+void its_locs_read(its_linker *linker, const its_func *func, its_locs *locs);
+/* The last line in front of `inner` that says where that one was inlined at; NULL if there is none. */
+const its_loc *its_locs_outer(const its_locs *locs, const its_loc *inner);
+
 #endif

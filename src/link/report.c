@@ -1,7 +1,7 @@
 /* What the link did, as data: everything a person needs to know to see whether the kernel is what they meant. */
 #include <stdlib.h>
 
-#include "link/linker.h"
+#include "link/lines.h"
 
 typedef struct reporting {
     its_linker *linker;
@@ -49,22 +49,8 @@ static int by_order(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* A number as the key of a map. */
-static const void *key_of(uint32_t index) {
-    return (const void *)(((uintptr_t)index + 1) << 3);
-}
-
-static void note_files(reporting *reporter) {
-    its_linker *linker = reporter->linker;
-    for (its_node *node = linker->out->first; node; node = node->next) {
-        its_file *file = (its_file *)node;
-        if (node->kind == ITS_NODE_FILE && !its_map_get(&reporter->files, key_of(file->index)))
-            its_map_put(&reporter->files, &linker->scratch, key_of(file->index), file);
-    }
-}
-
 static void put_source(const reporting *reporter, const its_loc *loc, its_report_site *site) {
-    const its_file *file = loc ? its_map_get(&reporter->files, key_of(loc->file)) : NULL;
+    const its_file *file = loc ? its_file_numbered(&reporter->files, loc->file) : NULL;
     if (!file) return;
     site->source = file->path->text;
     site->source_line = loc->line;
@@ -76,7 +62,7 @@ static void report_sites(reporting *reporter) {
     size_t n = linker->sites.count;
     its_report_site *sites = ITS_NEW_ARRAY(reporter->arena, its_report_site, n);
     its_position at = {0};
-    if (n) note_files(reporter);
+    if (n) its_files_note(reporter->linker, linker->out, &reporter->files);
     for (size_t i = 0; i < n; i++) { /* the main module's own order: lines go on */
         const its_link_kept *site = &linker->sites.items[i];
         const its_node *node = &site->call->insn->node;
