@@ -12,7 +12,7 @@ static its_race *race_of(const its_device *device) {
 
 its_status its_race_stream_new(its_device *device, its_stream_queue *stream) {
     if (!race_of(device)) return ITS_OK;
-    stream->race = its_race_stream(race_of(device), stream->id);
+    stream->race = its_race_stream(race_of(device), device->streams_made++);
     return stream->race ? ITS_OK : ITS_ERR_NOMEM;
 }
 

@@ -39,6 +39,7 @@ struct its_device {
     its_event_state *events;
     size_t n_events, event_capacity;
     uint64_t next_id, next_number;
+    uint64_t streams_made; /* for whoever looks for races: streams that lie side by side have clocks of their own */
 
     /*
      * Once stopped, by a fault of its own (`fault`) or of another PE (`failed_pe`) or by a wrong call (`complaints`).
