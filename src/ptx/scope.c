@@ -225,10 +225,14 @@ static bool report_unknown(its_parser *parser, const its_operand *operand) {
 }
 
 static bool assign(its_parser *parser, its_operand *operand, its_symbol *symbol) {
-    if (symbol->kind == ITS_SYM_REG || symbol->kind == ITS_SYM_VAR) {
+    static const char *const wants_declaring[] = {[ITS_SYM_REG] = "register",
+                                                  [ITS_SYM_VAR] = "variable",
+                                                  [ITS_SYM_PROTO] = "prototype",
+                                                  [ITS_SYM_TARGETS] = "list of targets"};
+    const char *what = wants_declaring[symbol->kind];
+    if (what) {
         its_diag_begin(parser->ctx, ITS_ERROR, its_parser_place(parser, operand->pos),
-                       "%s '%s' is used before it is declared", symbol->kind == ITS_SYM_REG ? "register" : "variable",
-                       symbol->name->text);
+                       "%s '%s' is used before it is declared", what, symbol->name->text);
         its_diag_also(parser->ctx, its_symbol_place(symbol), "declared here");
         return false;
     }
