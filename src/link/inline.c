@@ -78,13 +78,22 @@ static bool needs_expanding(const its_link_func *func) {
     return false;
 }
 
-/* The module has grown enough: this function's calls stay as they are. */
-static void keep_all(its_linker *linker, const its_link_func *func) {
+/* The module has grown enough: what was to be inlined into this function stays a call. */
+static void keep_calls(its_link_func *func) {
     for (size_t i = 0; i < func->calls.count; i++) {
         its_link_call *call = &func->calls.items[i];
-        bool planned = call->fate != ITS_CALL_KEPT;
-        its_link_keep(linker, func, call, planned ? ITS_KEPT_BUDGET : (its_kept_reason)call->reason,
-                      planned ? "the module has grown too large" : call->detail);
+        if (call->fate != ITS_CALL_INLINED) continue;
+        call->fate = ITS_CALL_KEPT;
+        call->reason = ITS_KEPT_BUDGET;
+        call->detail = "the module has grown too large";
+    }
+}
+
+/* The function stays as it is, for all its calls do. */
+static void note_kept(its_linker *linker, const its_link_func *func) {
+    for (size_t i = 0; i < func->calls.count; i++) {
+        its_link_call *call = &func->calls.items[i];
+        its_link_keep(linker, func, call, (its_kept_reason)call->reason, call->detail);
     }
 }
 
@@ -93,14 +102,17 @@ static void work_on(inlining *inliner, size_t index) {
     its_link_func *func = inliner->queue.items[index];
     uint64_t added = func->size - func->n_insns, weight = func->weight - func->own_weight;
     size_t before = linker->kept.count;
-    bool fits = linker->growth + added <= ITS_INLINE_GROWTH && linker->weight + weight <= ITS_INLINE_WEIGHT;
-    if (needs_expanding(func) && fits) {
+    if (linker->growth + added <= ITS_INLINE_GROWTH && linker->weight + weight <= ITS_INLINE_WEIGHT) {
         linker->growth += added;
         linker->weight += weight;
+    } else {
+        keep_calls(func);
+    }
+    if (needs_expanding(func)) {
         func->body = its_expand(linker, func, false);
         func->is_new = true;
     } else {
-        keep_all(linker, func);
+        note_kept(linker, func);
     }
     for (size_t i = before; i < linker->kept.count; i++)
         if (linker->kept.items[i].call->callee) enqueue(inliner, linker->kept.items[i].call->callee);

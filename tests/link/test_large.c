@@ -185,6 +185,47 @@ static void structures_weigh_as_well(void **state) {
     assert_int_equal(report.n_kept, 1000);
 }
 
+static void put_calls_of_long(text_out *out, const char *head) {
+    put(out, ".func long()\n{\n.reg .b32 %%r;\n");
+    for (unsigned i = 0; i < 1000; i++) put(out, "add.u32 %%r, %%r, %u;\n", i);
+    put(out, "ret;\n}\n%s", head);
+    for (unsigned i = 0; i < 600; i++) put(out, "call long;\n");
+    put(out, "ret;\n}\n");
+}
+
+/* What is not inlined for want of room is still changed: its barriers are mapped, its prints removed. */
+static void what_stays_is_changed_all_the_same(void **state) {
+    example *e = *state;
+    text_out main = {0}, region = {0};
+    char *printed;
+    put(&main, HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
+    put_calls_of_long(&main, ".visible .entry k()\n{\n");
+    put(&main, ".visible .entry k2()\n.reqntid 256\n{\n.reg .b32 r;\ncall (r), vprintf, (0, 0);\n"
+               "intarsia.call (_), " OTHER "::g, ();\n");
+    for (unsigned i = 0; i < 600; i++) put(&main, "call long;\n");
+    put(&main, "ret;\n}\n");
+    put(&region, HEAD);
+    put_calls_of_long(&region, ".visible .func g()\n{\nbar.sync 0;\n");
+    its_module *kernel = parse(e->ctx, "main.ptx", main.data), *device = parse(e->ctx, "region.ptx", region.data);
+    its_link_region regions[] = {{OTHER, device, 0, "0=2:128"}};
+    its_link_input input = {.main = kernel, .regions = regions, .n_regions = 1};
+    input.options = (its_link_options){.strip_prints = true, .budget = UINT32_MAX};
+    if (its_link(e->ctx, &input, &e->linked) != ITS_OK) fail_msg("%s", its_diag_render(e->ctx, false));
+    assert_int_equal(its_linked_report(e->linked)->calls_inlined, 600);
+    assert_int_equal(its_ptx_print(its_linked_module(e->linked), &printed, NULL), ITS_OK);
+    assert_non_null(strstr(printed, "call g"));
+    assert_non_null(strstr(printed, "bar.sync 2, 128;"));
+    assert_null(strstr(printed, "bar.sync 0"));
+    assert_null(strstr(printed, "call (r), vprintf"));
+    its_free(e->ctx, printed);
+    its_linked_free(e->linked);
+    e->linked = NULL;
+    its_module_free(kernel);
+    its_module_free(device);
+    free(main.data);
+    free(region.data);
+}
+
 static void a_ring_of_calls(void **state) {
     text_out out = {0};
     put(&out, HEAD);
@@ -263,6 +304,7 @@ int main(void) {
         TEST(a_caller_takes_in_so_much),
         TEST(long_functions_of_few_instructions),
         TEST(structures_weigh_as_well),
+        TEST(what_stays_is_changed_all_the_same),
         TEST(a_ring_of_calls),
         TEST(everybody_calls_everybody),
         TEST(a_large_switch_of_regions),
