@@ -20,7 +20,7 @@ from triton.backends.driver import DriverBase
 from triton.runtime import _allocation, driver
 from triton.runtime.cache import FileCacheManager
 
-from . import _arrays, _comm, _hook, _lib, _modules, _runtime, _triton
+from . import _arrays, _comm, _hook, _lib, _modules, _runtime, _triton, _watch
 from ._errors import Error
 
 _triton.require()
@@ -276,6 +276,7 @@ def activate() -> None:
         _before = (driver._active, knobs.cache.manager_class)
         driver.set_active(SimDriver())
         knobs.cache.manager_class = _SimCacheManager
+        _watch.forget()  # hashes of kernels tell what they are compiled for
         _hook.install()
 
 
@@ -285,6 +286,7 @@ def deactivate() -> None:
         active, manager = _before
         driver.set_active(active)
         knobs.cache.manager_class = manager
+        _watch.forget()
         _before = None
 
 

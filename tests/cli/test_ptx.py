@@ -38,12 +38,12 @@ KERNEL = """
         .reg .b32 %r1;
         mov.u32 %r1, 7;
         mov.u64 %f, kernel;
+        PROTO: .callprototype _ ();
         call %rd2, (), PROTO;
     }
     intarsia.call (%r9), 0123456789abcdef::put, (%rd1, %r1);
 END:
     ret;
-PROTO: .callprototype _ ();
 }
 """
 

@@ -196,6 +196,18 @@ def test_kernels_depend_on_the_code_of_the_barriers(comm, monkeypatch):
     one.hash = None
 
 
+def test_kernels_depend_on_what_they_are_compiled_for(comm):
+    from intarsia import _driver
+
+    simulated = one.cache_key
+    _driver.deactivate()
+    try:
+        assert one.cache_key != simulated
+    finally:
+        _driver.activate()
+    assert one.cache_key == simulated
+
+
 def test_operations_are_for_kernels(comm):
     with pytest.raises(intarsia.Error, match=r"intarsia\.signal_wait is for kernels: call it inside"):
         intarsia.signal_wait(comm, 0, 1)
