@@ -272,8 +272,7 @@ static void forget_late(its_parser *parser, size_t first) {
     }
 }
 
-/* -- closing a scope ------------------------------------------------------------------------------------------------
- */
+/* -- closing a scope ----------------------------------------------------------------------------------------------- */
 
 /*
  * A name in the way of a range that was declared after it, in the same scope: known when the scope is complete. (Before

@@ -63,8 +63,7 @@ void its_sim_decode_branch(its_sim_decoder *d) {
 
 /* -- calls --------------------------------------------------------------------------------------------------------- */
 
-/* A number for a parameter of `size` bytes. Nothing in a frame has one byte a lane: two of the same do for two lanes.
- */
+/* A number for a parameter of `size` bytes. Nothing in a frame has one byte a lane: two alike do for two lanes. */
 static bool take_literal(its_sim_decoder *d, uint64_t bits, uint32_t size, its_sim_slot *slot) {
     if (size != 1 && size != 2 && size != 4 && size != 8) {
         its_sim_refuse(d, NULL, "the simulator doesn't have calls with a number for a parameter of %u bytes",

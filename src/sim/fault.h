@@ -28,8 +28,9 @@ typedef enum its_sim_fault_kind {
 
 enum { ITS_SIM_READS, ITS_SIM_WRITES, ITS_SIM_UPDATES };
 
-/* -- words that reports share; `pe` is who reports: only the memory of others is said to be on a PE ------------------
- */
+/* -- words that reports share -------------------------------------------------------------------------------------- */
+
+/* In them `pe` is who reports: only the memory of others is said to be on a PE. */
 
 /* "a 4096-byte allocation of device memory", "the 16-byte global variable 'x'" */
 void its_sim_put_allocation(its_buffer *out, const its_sim_nearby *nearby, uint32_t pe);
